@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privada.audit import audit_traffic
-from privada.audit.views import Difference, RoundAudit, ViewAudit, _compare_messages, replay_views
+from privada.audit.views import Difference, RoundAudit, ViewAudit, compare_messages, replay_views
 from privada.exceptions import InputError
 
 MESSAGE = {"kind": "sums", "to": "curator", "size": 3, "vector": np.zeros(2), "digest": "aa"}
@@ -42,11 +42,11 @@ def test_both_worlds_hold_the_same_parties_and_the_changed_one(first, second, ch
     ids=str,
 )
 def test_messages_are_compared_field_by_field_to_the_last_bit(change, fields):
-    assert _compare_messages(MESSAGE, MESSAGE | change) == fields
+    assert compare_messages(MESSAGE, MESSAGE | change) == fields
 
 
 def test_a_message_in_one_world_only_is_a_difference():
-    assert _compare_messages(MESSAGE, None) == _compare_messages(None, MESSAGE) == ["shown"]
+    assert compare_messages(MESSAGE, None) == compare_messages(None, MESSAGE) == ["shown"]
 
 
 def test_an_audit_of_rounds_passes_within_what_was_paid_for_only():

@@ -444,15 +444,3 @@ def audit_search(
         trials=trials,
         confidence=confidence,
     )
-
-
-__all__ = [
-    "AuditResult",
-    "audit_mechanism",
-    "audit_question",
-    "audit_samples",
-    "audit_search",
-    "claims",
-    "count_events",
-    "points",
-]

@@ -221,7 +221,11 @@ def statistics(
     yield Statistic(name="smallest", of=lambda x: _filled(x, np.inf).min(axis=1, initial=np.inf))
     yield Statistic(name="missing numbers", of=lambda x: _count(np.isnan(x)))
     yield Statistic(name="zeros", of=lambda x: _count(x == 0))
-    for j in _most_different(first, second, centres, coordinates):
+    # The coordinates that seem to differ most: by their medians, how often they are missing, or their spread
+    missing = np.abs(np.isnan(first).mean(axis=0) - np.isnan(second).mean(axis=0))
+    widened = np.abs(_spread(first) - _spread(second)) / scale
+    order = np.argsort(-(np.abs(gap) + missing + widened), kind="stable")
+    for j in sorted(order[:coordinates].tolist()):
         yield Statistic(name=f"coordinate {j}", of=lambda x, j=j: x[:, j])  # type: ignore[misc]
 
 
@@ -266,15 +270,6 @@ def _histogram_ratio(first: FloatArray, second: FloatArray) -> Callable[[FloatAr
 def _pick_quantiles(ordered: FloatArray, levels: FloatArray) -> FloatArray:
     """Take quantiles without interpolation: infinite values may be among them."""
     return ordered[np.ceil(levels * (len(ordered) - 1)).astype(np.int64)]
-
-
-def _most_different(first: FloatArray, second: FloatArray, centres: Centres, most: int) -> list[int]:
-    """Choose the coordinates that seem to differ most."""
-    moved = np.abs(centres.gap)
-    missing = np.abs(np.isnan(first).mean(axis=0) - np.isnan(second).mean(axis=0))
-    widened = np.abs(_spread(first) - _spread(second)) / centres.scale
-    order = np.argsort(-(moved + missing + widened), kind="stable")
-    return sorted(int(j) for j in order[:most])
 
 
 def _filled(values: FloatArray, missing: float) -> FloatArray:
@@ -389,23 +384,3 @@ def clopper_pearson(n: int, error: float) -> tuple[FloatArray, FloatArray]:
     lows[1:] = betaincinv(k[1:], n - k[1:] + 1.0, error)
     highs[:-1] = betaincinv(k[:-1] + 1.0, n - k[:-1], 1 - error)
     return lows, highs
-
-
-__all__ = [
-    "Centres",
-    "Claim",
-    "Curve",
-    "Guess",
-    "Mixture",
-    "Outcomes",
-    "Point",
-    "Statistic",
-    "TurnedStatistic",
-    "bound_event",
-    "clopper_pearson",
-    "guess_events",
-    "pad",
-    "scores",
-    "statistics",
-    "thresholds",
-]

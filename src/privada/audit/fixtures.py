@@ -48,6 +48,3 @@ def replay() -> Callable[..., ReplayResult]:
         return result
 
     return run
-
-
-__all__ = ["audit", "replay"]

@@ -145,6 +145,3 @@ def _comparable(value: Any) -> Any:
         return tuple(_comparable(part) for part in value.tolist())
     plain = value.item() if isinstance(value, np.generic) else value
     return "nan" if isinstance(plain, float) and np.isnan(plain) else plain
-
-
-__all__ = ["RowFunctionAudit", "audit_row_function"]

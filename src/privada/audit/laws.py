@@ -118,7 +118,12 @@ def check_laws(
         A sound question fails with at most this probability.
     noise : Noise
     """
-    tapes = _record_answers(question, data_sets, answers, noise)
+    tapes: list[list[Drawn]] = []
+    for turn in range(answers):
+        try:
+            tapes.append(record_draws(question, data_sets[turn // 2 % len(data_sets)], noise)[0])
+        except Exception:  # a replay reports answers that fail
+            break
     rng = np.random.default_rng(len(tapes))  # public: splits the atoms of discrete laws
     draws: dict[str, _Draw] = {}
     for tape in tapes:
@@ -139,18 +144,6 @@ def check_laws(
             for name, probability, count in tests
         )
     )
-
-
-def _record_answers(
-    question: Question, data_sets: Sequence[Rows], answers: int, noise: Noise
-) -> list[list[Drawn]]:
-    tapes: list[list[Drawn]] = []
-    for turn in range(answers):
-        try:
-            tapes.append(record_draws(question, data_sets[turn // 2 % len(data_sets)], noise)[0])
-        except Exception:  # a replay reports answers that fail
-            break
-    return tapes
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,19 +179,15 @@ def _test_law(
         pools[True].append(uniforms[zero])
         pools[False].append(uniforms[~zero])
     for is_zero, parts in pools.items():
-        pool = np.concatenate(parts)
-        if len(pool):
+        pool = np.sort(np.concatenate(parts))
+        n = len(pool)
+        if n:
+            # Bounds the probability of so large a gap to the uniform law (Dvoretzky-Kiefer-Wolfowitz)
+            ranks = np.arange(n + 1) / n
+            gap = float(max((ranks[1:] - pool).max(), (pool - ranks[:-1]).max()))
             where = " at an exact value of zero" if is_zero else ""
             name = f"{draw.name}: the noise{where} is not {draw.mechanism.family} as declared"
-            yield name, _bound_unevenness(pool), len(pool)
-
-
-def _bound_unevenness(numbers: FloatArray) -> float:
-    """Bound the probability that uniform numbers are as uneven as these (Dvoretzky-Kiefer-Wolfowitz)."""
-    ordered, n = np.sort(numbers), len(numbers)
-    above = float((np.arange(1, n + 1) / n - ordered).max())
-    below = float((ordered - np.arange(n) / n).max())
-    return min(1.0, 2 * math.exp(-2 * n * max(above, below) ** 2))
+            yield name, min(1.0, 2 * math.exp(-2 * n * gap**2)), n
 
 
 def _test_independence(draws: list[_Draw]) -> Iterator[tuple[str, float, int]]:
@@ -325,6 +314,3 @@ def _gaussian_table(scale: float) -> tuple[FloatArray, int]:
     most = math.ceil(40 * scale)
     weights = np.exp(-np.square(np.arange(-most, most + 1) / scale) / 2)
     return np.concatenate([[0.0], np.cumsum(weights) / weights.sum()]), most
-
-
-__all__ = ["LawResult", "LawTest", "check_laws", "uniform"]

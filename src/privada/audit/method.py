@@ -198,7 +198,16 @@ def _audit_question(
             priorities.append(1.0)
         else:
             priorities.append(result.share if result.passed else 1e6)
-    laws = check_laws(question, _choose_data_sets(sample, pairs), error=error / 2, noise=noise)
+
+    # Several small data sets, since whether noise has its law may depend on the rows
+    small = {id(sample): sample}
+    for pair in pairs:
+        for side in (pair.sample, pair.neighbour if "alone" in pair.name else pair.sample):
+            if len(side) < BATCH:
+                small.setdefault(id(side), side)
+    step = max(1, len(small) // MOST_DATA_SETS)
+    data_sets = [side.rows(coupled(0)) for side in list(small.values())[::step]]
+    laws = check_laws(question, data_sets, error=error / 2, noise=noise)
     confirmed = audit_pairs(question, pairs, priorities, trials=trials, error=error / 2, noise=noise)
 
     more: list[ReplayResult] = []
@@ -258,18 +267,6 @@ def _replay_persons(question: Question, sample: Sample, seed: int) -> Iterator[R
             if not (pair.reordered and has_secrets):
                 name = f"{pair.name} (persons of at most {most} rows)"
                 yield replay(of_persons, *_rows_of(pair), seed=turn % 2, pair=name)
-
-
-def _choose_data_sets(sample: Sample, pairs: list[Pair]) -> list[Rows]:
-    """Choose different small data sets of the pairs: whether noise has its law may depend on the rows."""
-    small = {id(sample): sample}
-    for pair in pairs:
-        for side in (pair.sample, pair.neighbour if "alone" in pair.name else pair.sample):
-            if len(side) < BATCH:
-                small.setdefault(id(side), side)
-    sides = list(small.values())
-    step = max(1, len(sides) // MOST_DATA_SETS)
-    return [side.rows(coupled(0)) for side in sides[::step]]
 
 
 def audit_pairs(
@@ -356,6 +353,3 @@ def _estimate_excess(source: AnswerSource, answers: int, tried: tuple[Claim, ...
         / (first[0].epsilon if isinstance(guess.claim, Point) else guess.claim.mu)
         for guess in guesses
     )
-
-
-__all__ = ["QuestionAudit", "audit_example", "audit_method", "audit_pairs"]

@@ -16,7 +16,8 @@ changed record may be anywhere in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,10 +28,12 @@ from privada._arrays import AnyArray
 from privada.audit.rows import Sample, above, across, below, high, low, middle, near_low, records
 from privada.exceptions import InputError
 from privada.parties.rows import BATCH
+from privada.parties.schema import Column
 from privada.privacy.relation import Relation
 
 Generator = np.random.Generator
 Records = dict[str, Sample]
+Pick = Callable[[Column, Generator], Any]
 SMALL_SAMPLE, MOST_GIVEN = 8, 100
 FAR_APART = "far from all others"
 MOST_COLUMNS = 3
@@ -76,25 +79,28 @@ def neighbours(
     """
     if not len(sample):
         raise InputError("Expected a sample with at least one row.")
+    change = Relation.parse(relation)
     special = dict(records(sample, rng, landmarks))
-    if sample.schema.person_id is None:
-        make_pairs = {
-            Relation.ADD_REMOVE: _add_or_remove_rows,
-            Relation.REPLACE_ONE: _replace_rows,
-            Relation.ATTRIBUTE: _change_attributes,
-        }[Relation.parse(relation)]
-        yield from make_pairs(sample, special, rng)
+    if sample.person is not None:
+        assert sample.schema.max_rows is not None
+        # At most so many rows of each person, the first ones, so that nothing is dropped at random
+        counts: Counter[Any] = Counter()
+        places = []
+        for index, person in enumerate(sample.person):
+            counts[person] += 1
+            if counts[person] <= sample.schema.max_rows:
+                places.append(index)
+        sample = sample.take(places)
+    if change is Relation.ATTRIBUTE:
+        yield from _change_attributes(sample, rng)
+    elif sample.person is None:
+        yield from _change_rows(sample, change, special, rng)
     else:
-        make_pairs = {
-            Relation.ADD_REMOVE: _add_or_remove_persons,
-            Relation.REPLACE_ONE: _replace_persons,
-            Relation.ATTRIBUTE: _change_attributes,
-        }[Relation.parse(relation)]
-        yield from make_pairs(_bound_rows(sample), special, rng)
+        yield from _change_persons(sample, change, special, rng)
 
 
 def across_batches(sample: Sample, *, relation: Relation | str) -> Pair:
-    """A pair so large that a change of the first row moves another one into the next batch.
+    """Make a pair so large that a change of the first row moves another one into the next batch.
 
     Rows are repeated; the unit must be a row.
     """
@@ -106,22 +112,32 @@ def across_batches(sample: Sample, *, relation: Relation | str) -> Pair:
     return Pair("replace the first of more than a batch", large, large.replaced(0, large.take([BATCH // 2])))
 
 
-def _add_or_remove_rows(sample: Sample, special: Records, rng: Generator) -> Iterator[Pair]:
-    for place, index in {
-        "first": 0,
-        "last": len(sample) - 1,
-        "random": int(rng.integers(len(sample))),
-    }.items():
-        yield Pair(f"remove the {place} row", sample, sample.without([index]))
-    for name, record in special.items():
-        at = _choose_place(len(sample) + 1, rng)
-        yield Pair(f"add {name}", sample, sample.with_rows(record, at=at))
+def _change_rows(sample: Sample, change: Relation, special: Records, rng: Generator) -> Iterator[Pair]:
     corner = special["the high corner"]
-    yield Pair("add a first row", sample, sample.with_rows(corner, at=0))
-    yield Pair("add the only row", corner.without([0]), corner)
-    many = crowd(special)
-    yield Pair("add a first row to a crowd", many, many.with_rows(corner, at=0))
-    yield Pair("remove the first row of a crowd", many, many.without([0]))
+    if change is Relation.ADD_REMOVE:
+        places = {"first": 0, "last": len(sample) - 1, "random": int(rng.integers(len(sample)))}
+        for place, index in places.items():
+            yield Pair(f"remove the {place} row", sample, sample.without([index]))
+        for name, record in special.items():
+            at = _choose_place(len(sample) + 1, rng)
+            yield Pair(f"add {name}", sample, sample.with_rows(record, at=at))
+        yield Pair("add a first row", sample, sample.with_rows(corner, at=0))
+        yield Pair("add the only row", corner.without([0]), corner)
+        many = crowd(special)
+        yield Pair("add a first row to a crowd", many, many.with_rows(corner, at=0))
+        yield Pair("remove the first row of a crowd", many, many.without([0]))
+        return
+    for name, record in special.items():
+        index = _choose_place(len(sample), rng)
+        other = sample.replaced(index, record)
+        yield Pair(f"replace a row by {name}", sample, other)
+        from_low = sample.replaced(index, special["the low corner"])
+        yield Pair(f"replace the low corner by {name}", from_low, other)
+    ends = special["the opposite outlier"], special["a far outlier"]
+    first, second = (sample.replaced(0, end) for end in ends)
+    yield Pair("replace an outlier by its opposite", first, second)
+    yield Pair("replace the only row", *ends)
+    yield from _change_labels(sample, np.array([rng.integers(len(sample))]), rng)
 
 
 def crowd(special: Records) -> Sample:
@@ -137,21 +153,7 @@ def _choose_place(places: int, rng: Generator) -> int:
     return (0, places - 1, int(rng.integers(places)))[rng.integers(3)]
 
 
-def _replace_rows(sample: Sample, special: Records, rng: Generator) -> Iterator[Pair]:
-    low = special["the low corner"]
-    for name, record in special.items():
-        index = _choose_place(len(sample), rng)
-        yield Pair(f"replace a row by {name}", sample, sample.replaced(index, record))
-        yield Pair(
-            f"replace the low corner by {name}", sample.replaced(index, low), sample.replaced(index, record)
-        )
-    ends = special["the opposite outlier"], special["a far outlier"]
-    yield Pair("replace an outlier by its opposite", sample.replaced(0, ends[0]), sample.replaced(0, ends[1]))
-    yield Pair("replace the only row", *ends)
-    yield from _change_labels(sample, np.array([rng.integers(len(sample))]), rng)
-
-
-def _change_attributes(sample: Sample, _: Records, rng: Generator) -> Iterator[Pair]:
+def _change_attributes(sample: Sample, rng: Generator) -> Iterator[Pair]:
     """Move one column of a row, or of all rows of a person, from end to end."""
     if sample.person is None:
         at = np.array([rng.integers(len(sample))])
@@ -160,36 +162,42 @@ def _change_attributes(sample: Sample, _: Records, rng: Generator) -> Iterator[P
     moves = {"end to end": (low, high), "outlier to outlier": (below, above)}
     for j, column in enumerate(sample.schema.columns):
         for name, picks in moves.items():
-            sides = [sample.X.copy(), sample.X.copy()]
-            for side, pick in zip(sides, picks, strict=True):
-                side[at, j] = pick(column, rng)
-            first, second = (replace(sample, X=side) for side in sides)
+            first, second = _move_column(sample, at, j, picks, rng)
             yield Pair(f"move {column.name} from {name}", first, second)
     yield from _change_labels(sample, at, rng)
 
 
-def _change_labels(sample: Sample, at: npt.NDArray[np.int64], rng: Generator) -> Iterator[Pair]:
+def _move_column(
+    sample: Sample, at: npt.NDArray[np.int64], j: int, picks: Sequence[Pick], rng: Generator
+) -> Iterator[Sample]:
+    """Make a sample for each pick, in which it chooses the jth column of some rows."""
+    for pick in picks:
+        X = sample.X.copy()
+        X[at, j] = pick(sample.schema.columns[j], rng)
+        yield replace(sample, X=X)
+
+
+def _change_labels(
+    sample: Sample, at: npt.NDArray[np.int64], rng: Generator, *, name: str = "change the label"
+) -> Iterator[Pair]:
     if sample.y is None or sample.schema.label is None:
         return
     sides = [sample.y.copy(), sample.y.copy()]
     for side, pick in zip(sides, (low, high), strict=True):
         side[at] = pick(sample.schema.label, rng)
     first, second = (replace(sample, y=side) for side in sides)
-    yield Pair("change the label", first, second)
+    yield Pair(name, first, second)
 
 
-def _add_or_remove_persons(sample: Sample, special: Records, rng: Generator) -> Iterator[Pair]:
+def _change_persons(sample: Sample, change: Relation, special: Records, rng: Generator) -> Iterator[Pair]:
     assert sample.person is not None
-    for place, person in {"first": sample.person[0], "random": rng.choice(sample.person)}.items():
-        yield Pair(
-            f"remove the {place} person", sample, sample.without(np.flatnonzero(sample.person == person))
-        )
-    for name, rows in _make_persons(sample, special):
-        yield Pair(f"add a person: {name}", sample, sample.with_rows(rows, at=0))
-
-
-def _replace_persons(sample: Sample, special: Records, rng: Generator) -> Iterator[Pair]:
-    assert sample.person is not None
+    if change is Relation.ADD_REMOVE:
+        for place, person in {"first": sample.person[0], "random": rng.choice(sample.person)}.items():
+            fewer = sample.without(np.flatnonzero(sample.person == person))
+            yield Pair(f"remove the {place} person", sample, fewer)
+        for name, rows in _make_persons(sample, special):
+            yield Pair(f"add a person: {name}", sample, sample.with_rows(rows, at=0))
+        return
     rest = sample.without(np.flatnonzero(sample.person == rng.choice(sample.person)))
     people = list(_make_persons(sample, special))
     for shift in (1, 3):  # one row by several of one kind; as many of another kind
@@ -216,19 +224,6 @@ def _make_persons(sample: Sample, special: Records) -> Iterator[tuple[str, Sampl
         yield f"{most} rows across the box", give(across(sample, most))
 
 
-def _bound_rows(sample: Sample) -> Sample:
-    """Keep at most ``max_rows`` rows of each person, the first ones, so that nothing is dropped at random."""
-    assert sample.person is not None
-    assert sample.schema.max_rows is not None
-    counts: dict[Any, int] = {}
-    places = []
-    for index, person in enumerate(sample.person):
-        counts[person] = counts.get(person, 0) + 1
-        if counts[person] <= sample.schema.max_rows:
-            places.append(index)
-    return sample.take(places)
-
-
 @dataclass(frozen=True, eq=False)
 class Chain:
     """Samples of which each is a neighbour of the next, named by what is special about them."""
@@ -252,40 +247,40 @@ def arranged_neighbours(
     """
     relation = Relation.parse(relation)
     special = dict(records(sample, rng, landmarks))
-    if sample.schema.person_id is not None:
+    if sample.person is not None:
         yield from _arrange_persons(sample, relation, rng)
         return
-    change = {
-        Relation.ADD_REMOVE: _add_or_remove_arranged,
-        Relation.REPLACE_ONE: _replace_arranged,
-        Relation.ATTRIBUTE: _change_arranged,
-    }[relation]
+    low_row, high_row = special["the low corner"], special["the high corner"]
+    both, center = low_row.with_rows(high_row, at=1), middle(sample)
+    turns = np.arange(2 * SMALL_SAMPLE) % 2
     length = sample.schema.size if relation is not Relation.ADD_REMOVE else None
-    for name, base in _arrange_rows(sample, special).items():
+    for name, base in {
+        "in a crowd": crowd(special),
+        "alternating": both.take(turns),
+        FAR_APART: both.take([0] + [1] * (SMALL_SAMPLE - 1)),
+        "as given": sample.take(np.arange(min(len(sample), MOST_GIVEN))),
+        "alternating with the middle": center.with_rows(high_row, at=1).take(turns),
+        "sorted": _sort_rows(sample.take(np.arange(min(len(sample), 2 * SMALL_SAMPLE)))),
+        "all alike": low_row.take([0] * SMALL_SAMPLE),
+        "all near the low corner": near_low(sample).take([0] * SMALL_SAMPLE),
+        "alone": low_row,
+    }.items():
         longer = base if length is None else base.take(np.arange(length) % len(base))
-        for pair in change(longer, special, rng):
+        for pair in _change_arranged(longer, relation, special, rng):
             yield replace(pair, name=f"{pair.name}, {name}")
     # A changed record moves to another place of a sorted file
     whole_file = sample.take(
         np.arange(min(len(sample), MOST_GIVEN) if length is None else length) % len(sample)
     )
-    rest = whole_file.without([0])
+    rest, before = whole_file.without([0]), _sort_rows(whole_file)
+    backwards = np.arange(len(whole_file))[::-1]
     if relation is Relation.ADD_REMOVE:
-        yield Pair(
-            "remove a row and reverse a sorted file",
-            _sort_rows(whole_file),
-            _reverse_rows(_sort_rows(rest)),
-            reordered=True,
-        )
+        after = _sort_rows(rest).take(backwards[1:])
+        yield Pair("remove a row and reverse a sorted file", before, after, reordered=True)
     elif relation is Relation.REPLACE_ONE:
-        other = _sort_rows(rest.with_rows(special["the high corner"], at=0))
-        yield Pair("replace a row of a sorted file", _sort_rows(whole_file), other, reordered=True)
-        yield Pair(
-            "replace a row and reverse a sorted file",
-            _sort_rows(whole_file),
-            _reverse_rows(other),
-            reordered=True,
-        )
+        after = _sort_rows(rest.with_rows(high_row, at=0))
+        yield Pair("replace a row of a sorted file", before, after, reordered=True)
+        yield Pair("replace a row and reverse a sorted file", before, after.take(backwards), reordered=True)
 
 
 def growing_crowds(sample: Sample, *, relation: Relation | str, rng: Generator) -> Iterator[Chain]:
@@ -343,24 +338,6 @@ def _make_chain(name: str, samples: list[Sample]) -> Chain:
     return Chain(name, tuple(side if side.person is None else _own_persons(side) for side in samples))
 
 
-def _arrange_rows(sample: Sample, special: dict[str, Sample]) -> dict[str, Sample]:
-    low_row, high_row = special["the low corner"], special["the high corner"]
-    both = low_row.with_rows(high_row, at=1)
-    return {
-        "in a crowd": crowd(special),
-        "alternating": both.take(np.arange(2 * SMALL_SAMPLE) % 2),
-        FAR_APART: both.take([0] + [1] * (SMALL_SAMPLE - 1)),
-        "as given": sample.take(np.arange(min(len(sample), MOST_GIVEN))),
-        "alternating with the middle": middle(sample)
-        .with_rows(high_row, at=1)
-        .take(np.arange(2 * SMALL_SAMPLE) % 2),
-        "sorted": _sort_rows(sample.take(np.arange(min(len(sample), 2 * SMALL_SAMPLE)))),
-        "all alike": low_row.take([0] * SMALL_SAMPLE),
-        "all near the low corner": near_low(sample).take([0] * SMALL_SAMPLE),
-        "alone": low_row,
-    }
-
-
 def _sort_rows(sample: Sample) -> Sample:
     """Sort by the label, then by the first column, as in a tidy file."""
     keys = []
@@ -371,44 +348,32 @@ def _sort_rows(sample: Sample) -> Sample:
     return sample.take(np.lexsort(keys))
 
 
-def _reverse_rows(sample: Sample) -> Sample:
-    return sample.take(np.arange(len(sample))[::-1])
-
-
-def _add_or_remove_arranged(base: Sample, special: dict[str, Sample], _: Generator) -> Iterator[Pair]:
-    yield Pair("remove the first row", base, base.without([0]))
-    yield Pair("remove the last row", base, base.without([len(base) - 1]))
-    for name in ("the low corner", "the high corner", "a random row"):
-        yield Pair(f"add {name} first", base, base.with_rows(special[name], at=0))
-    yield Pair("add the high corner last", base, base.with_rows(special["the high corner"], at=len(base)))
-
-
-def _replace_arranged(base: Sample, special: dict[str, Sample], rng: Generator) -> Iterator[Pair]:
-    for name in ("the low corner", "the high corner", "a far outlier"):
-        yield Pair(f"replace the first row by {name}", base, base.replaced(0, special[name]))
-    index = int(rng.integers(len(base)))
-    yield Pair("replace a row by a random one", base, base.replaced(index, special["a random row"]))
-    rest = base.without([0])
-    for name in ("the low corner", "the high corner"):
-        moved = rest.with_rows(special[name], at=len(rest))
-        yield Pair(f"replace the first row by {name} in the last place", base, moved, reordered=True)
-
-
-def _change_arranged(base: Sample, _: dict[str, Sample], rng: Generator) -> Iterator[Pair]:
-    for j, column in enumerate(base.schema.columns[:MOST_COLUMNS]):
-        sides = [base.X.copy(), base.X.copy()]
-        for side, pick in zip(sides, (low, high), strict=True):
-            side[0, j] = pick(column, rng)
-        first, second = (replace(base, X=side) for side in sides)
-        yield Pair(f"move {column.name} of the first row", first, second)
-        turned = second.take(np.r_[1 : len(second), 0])
-        yield Pair(f"move {column.name} of the first row to the last place", first, turned, reordered=True)
-    if base.y is not None and base.schema.label is not None:
-        labels = [base.y.copy(), base.y.copy()]
-        for labelled, pick in zip(labels, (low, high), strict=True):
-            labelled[0] = pick(base.schema.label, rng)
-        before, after = (replace(base, y=labelled) for labelled in labels)
-        yield Pair("change the first label", before, after)
+def _change_arranged(base: Sample, relation: Relation, special: Records, rng: Generator) -> Iterator[Pair]:
+    rest, corners = base.without([0]), ("the low corner", "the high corner")
+    if relation is Relation.ADD_REMOVE:
+        yield Pair("remove the first row", base, rest)
+        yield Pair("remove the last row", base, base.without([len(base) - 1]))
+        for name in (*corners, "a random row"):
+            yield Pair(f"add {name} first", base, base.with_rows(special[name], at=0))
+        last = base.with_rows(special["the high corner"], at=len(base))
+        yield Pair("add the high corner last", base, last)
+    elif relation is Relation.REPLACE_ONE:
+        for name in (*corners, "a far outlier"):
+            yield Pair(f"replace the first row by {name}", base, base.replaced(0, special[name]))
+        index = int(rng.integers(len(base)))
+        yield Pair("replace a row by a random one", base, base.replaced(index, special["a random row"]))
+        for name in corners:
+            moved = rest.with_rows(special[name], at=len(rest))
+            yield Pair(f"replace the first row by {name} in the last place", base, moved, reordered=True)
+    else:
+        at = np.array([0])
+        for j, column in enumerate(base.schema.columns[:MOST_COLUMNS]):
+            first, second = _move_column(base, at, j, (low, high), rng)
+            name = f"move {column.name} of the first row"
+            yield Pair(name, first, second)
+            turned = second.take(np.r_[1 : len(second), 0])
+            yield Pair(f"{name} to the last place", first, turned, reordered=True)
+        yield from _change_labels(base, at, rng, name="change the first label")
 
 
 def _arrange_persons(sample: Sample, relation: Relation, rng: Generator) -> Iterator[Pair]:
@@ -433,15 +398,3 @@ def _own_persons(sample: Sample) -> Sample:
     kind: Any = sample.person.dtype if sample.person.dtype.kind in "iuf" else object
     people = [number if kind is not object else f"person {number:06d}" for number in range(len(sample))]
     return replace(sample, person=np.array(people, dtype=kind))
-
-
-__all__ = [
-    "FAR_APART",
-    "Chain",
-    "Pair",
-    "across_batches",
-    "arranged_neighbours",
-    "crowd",
-    "growing_crowds",
-    "neighbours",
-]

@@ -195,19 +195,3 @@ def across(sample: Sample, number: int) -> Sample:
     for other in others:
         first = first.with_rows(other, at=len(first))
     return first
-
-
-__all__ = [
-    "Sample",
-    "above",
-    "across",
-    "below",
-    "high",
-    "landmarks",
-    "low",
-    "make_record",
-    "matrix",
-    "middle",
-    "near_low",
-    "records",
-]

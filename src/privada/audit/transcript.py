@@ -241,10 +241,17 @@ class AnswerSource:
         if first is not None and second is not None:
             shapes = [[(call.name, call.exact.shape) for call in calls] for calls in (first, second)]
             if shapes[0] == shapes[1]:
+                signature = []
+                for before, after in zip(first, second, strict=True):
+                    a, b = before.exact.ravel(), after.exact.ravel()
+                    moved = np.flatnonzero(a != b)
+                    columns = ((b - a)[moved], (a == 0)[moved], (b == 0)[moved])
+                    moves = zip(*(column.tolist() for column in columns), strict=True)
+                    signature.append((before.name, tuple(sorted(moves))))
                 return cls(
                     lambda trials: _draw_tiled(first, second, trials, noise),
                     at_once=True,
-                    signature=tuple(map(_signature, first, second)),
+                    signature=tuple(signature),
                 )
         if not question.plan.draws and not any(shuffles(question, side) for side in (rows, neighbour)):
             constants = [next(_answer(question, side, 1, noise)) for side in (rows, neighbour)]
@@ -260,13 +267,6 @@ class AnswerSource:
             return replace(Outcomes.of(*sides, resolution=resolution), mixture=mixture())
 
         return cls(draw, at_once=False)
-
-
-def _signature(before: Call, after: Call) -> Hashable:
-    a, b = before.exact.ravel(), after.exact.ravel()
-    moved = np.flatnonzero(a != b)
-    moves = zip((b - a)[moved].tolist(), (a[moved] == 0).tolist(), (b[moved] == 0).tolist(), strict=True)
-    return before.name, tuple(sorted(moves))
 
 
 def _answer(question: Question, rows: Rows, trials: int, noise: Noise) -> Iterator[FloatArray]:
@@ -373,21 +373,3 @@ def _stack(outcomes: Iterable[FloatArray]) -> FloatArray:
     rows = list(outcomes)
     width = max(len(row) for row in rows)
     return np.stack([row if len(row) == width else pad(row[None], width)[0] for row in rows])
-
-
-__all__ = [
-    "AnswerSource",
-    "Call",
-    "Drawn",
-    "WatchedNoise",
-    "coupled",
-    "draw_outputs",
-    "flat",
-    "play_back",
-    "record_draws",
-    "same",
-    "sample_function",
-    "sample_question",
-    "shuffles",
-    "witnessed",
-]

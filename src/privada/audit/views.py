@@ -191,7 +191,7 @@ class _Watch:
         differences = [
             Difference(name, number, field)
             for number, pair in enumerate(zip_longest(self.messages, other.messages))
-            for field in _compare_messages(*pair)
+            for field in compare_messages(*pair)
         ]
         notes = self.node.view.entries[self.start :], other.node.view.entries[other.start :]
         if not differences and notes[0] != notes[1]:
@@ -203,7 +203,8 @@ def _watch_nodes(nodes: Sequence[OwnerNode], tape: Tape, *, live: bool) -> dict[
     return {node.name: _Watch(node, tape, live=live) for node in nodes}
 
 
-def _compare_messages(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> list[str]:
+def compare_messages(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> list[str]:
+    """List the fields in which two messages differ."""
     if left is None or right is None:
         return ["shown"]
     if left["kind"] != right["kind"]:
@@ -221,7 +222,7 @@ class _RoundRecord:
     exact: list[FloatArray] = field(default_factory=list)
     noisy: list[FloatArray] = field(default_factory=list)
     ranks: list[dict[str, int]] = field(default_factory=list)
-    asked: list[set[str]] = field(default_factory=list)
+    asked_names: list[set[str]] = field(default_factory=list)
     mechanism: Gaussian | None = None
 
 
@@ -258,12 +259,12 @@ class _Recorder(CuratorNoise):
                 if name not in ranks or name not in self.earlier.ranks[turn]:
                     continue
                 # The bit that was drawn before, wherever the rule could draw it
-                was_asked, miss = name in self.earlier.asked[turn], wanted.rule.miss(ranks[name])
+                was_asked, miss = name in self.earlier.asked_names[turn], wanted.rule.miss(ranks[name])
                 if was_asked and miss < 1:
                     owners = owners | {name}
                 elif not was_asked and miss > 0:
                     owners = owners - {name}
-        self.record.asked.append(owners)
+        self.record.asked_names.append(owners)
         return owners
 
 
@@ -328,14 +329,14 @@ def _compare_rounds(
     moves = [float(np.linalg.norm(a - b)) for a, b in zip(before.exact, after.exact, strict=False)]
     rank_shift, differences = 0, list[Difference]()
     for name in viewers:
-        split = _first_split(name, before, after)
-        if split is None:
+        for turn, (ranks, other_ranks) in enumerate(zip(before.ranks, after.ranks, strict=False)):
+            if name not in ranks or name not in other_ranks:
+                continue
+            rank_shift = max(rank_shift, abs(ranks[name] - other_ranks[name]))
+            if (name in before.asked_names[turn]) != (name in after.asked_names[turn]):
+                break  # a bit that was paid for tells the worlds apart from here on
+        else:
             differences += first[name].differences(second[name])
-        for turn, (left, right) in enumerate(zip(before.ranks, after.ranks, strict=False)):
-            if split is not None and turn > split:
-                break
-            if name in left and name in right:
-                rank_shift = max(rank_shift, abs(left[name] - right[name]))
     return RoundAudit(
         moved=max(moves),
         allowed=before.mechanism.sensitivity,
@@ -345,15 +346,6 @@ def _compare_rounds(
         differences=tuple(differences),
         messages=sum(len(first[name].messages) for name in viewers),
     )
-
-
-def _first_split(name: str, first: _RoundRecord, second: _RoundRecord) -> int | None:
-    """Find the first round in which an owner with a bid in both worlds was asked in one of them only."""
-    for turn, (left, right) in enumerate(zip(first.ranks, second.ranks, strict=False)):
-        both = name in left and name in right
-        if both and (name in first.asked[turn]) != (name in second.asked[turn]):
-            return turn
-    return None
 
 
 @dataclass(frozen=True)
@@ -439,15 +431,3 @@ def _tell_apart(first: Sequence[object], second: Sequence[object]) -> bool:
     """Whether something is constant in each world and not the same in both."""
     constant = all(value == first[0] for value in first) and all(value == second[0] for value in second)
     return constant and first[0] != second[0]
-
-
-__all__ = [
-    "Difference",
-    "Message",
-    "RoundAudit",
-    "TrafficAudit",
-    "ViewAudit",
-    "audit_traffic",
-    "replay_rounds",
-    "replay_views",
-]
