@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -234,7 +235,25 @@ def scores(statistic: Statistic, first: FloatArray, second: FloatArray) -> Itera
 
     ``first`` and ``second`` are its values on the two data sets.
     """
-    name, ratio = statistic.name, _histogram_ratio(first, second)
+    values = np.concatenate([first, second])
+    values = np.sort(values[~np.isnan(values)])
+    edges = np.unique(values)
+    # Few distinct values are all edges; otherwise quantiles are, among which all heavy atoms are
+    if len(edges) > 4 * BINS:
+        edges = np.unique(_pick_quantiles(values, np.linspace(0, 1, BINS + 1)))
+
+    def find_bins(values: FloatArray) -> npt.NDArray[np.int64]:
+        # An edge is a bin of its own, and so are missing values
+        bins = np.searchsorted(edges, values, side="right") + np.searchsorted(edges, values, side="left")
+        return np.where(np.isnan(values), 2 * len(edges) + 1, bins).astype(np.int64)
+
+    counts = [np.bincount(find_bins(side), minlength=2 * len(edges) + 2) for side in (first, second)]
+    ratios = np.log((counts[0] + 0.5) / (counts[1] + 0.5))
+
+    def ratio(values: FloatArray) -> FloatArray:
+        return ratios[find_bins(values)]
+
+    name = statistic.name
     yield TurnedStatistic(name=name, statistic=statistic, turn=lambda v: _filled(v, -np.inf))
     yield TurnedStatistic(name=f"minus {name}", statistic=statistic, turn=lambda v: _filled(-v, -np.inf))
     yield TurnedStatistic(name=f"histogram of {name}", statistic=statistic, turn=ratio)
@@ -247,24 +266,6 @@ def thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
     tail = 2.0 ** -np.arange(3, 17)
     levels = np.concatenate([np.linspace(0, 1, 101), tail, 1 - tail])
     return np.unique(_pick_quantiles(ordered, levels))
-
-
-def _histogram_ratio(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Measure how much more often a value's bin occurs on the first data set; each atom has its own bin."""
-    values = np.concatenate([first, second])
-    values = np.sort(values[~np.isnan(values)])
-    edges = np.unique(values)
-    # Few distinct values are all edges; otherwise quantiles are, among which all heavy atoms are
-    if len(edges) > 4 * BINS:
-        edges = np.unique(_pick_quantiles(values, np.linspace(0, 1, BINS + 1)))
-
-    def bins(values: FloatArray) -> npt.NDArray[np.int64]:
-        at = np.searchsorted(edges, values, side="right") + np.searchsorted(edges, values, side="left")
-        return np.where(np.isnan(values), 2 * len(edges) + 1, at).astype(np.int64)
-
-    counts = [np.bincount(bins(values), minlength=2 * len(edges) + 2) for values in (first, second)]
-    ratio = np.log((counts[0] + 0.5) / (counts[1] + 0.5))
-    return lambda values: ratio[bins(values)]
 
 
 def _pick_quantiles(ordered: FloatArray, levels: FloatArray) -> FloatArray:
@@ -323,40 +324,26 @@ def guess_events(
 ) -> list[Guess]:
     """Choose the best event of each direction, for points and for a curve."""
     best: dict[tuple[int, type[Claim]], Guess] = {}
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        for guess in _try_events(outcomes, claims, error * CAUTION, coordinates):
-            kind = guess.direction, type(guess.claim)
-            if kind not in best or guess.rank > best[kind].rank:
-                best[kind] = guess
-    return list(best.values())
-
-
-def _try_events(
-    outcomes: Outcomes, claims: tuple[Claim, ...], error: float, coordinates: int
-) -> Iterator[Guess]:
-    """Yield the best event of every score, direction and claim."""
     fitted, compared = outcomes.halves()
-    lows, highs = clopper_pearson(len(compared.first), error / 4)
-    centres = Centres.of(fitted.first, fitted.second, fitted.exact)
-    for statistic in statistics(fitted.first, fitted.second, centres, fitted.mixture, coordinates):
-        values = statistic.of(compared.first), statistic.of(compared.second)
-        for score in scores(statistic, statistic.of(fitted.first), statistic.of(fitted.second)):
-            turned = [score.turn(side) for side in values]
-            levels = thresholds(*turned)
-            # How many outcomes reach each level, on either data set
-            counts = [len(side) - np.searchsorted(np.sort(side), levels, side="left") for side in turned]
-            for direction in (0, 1):
-                favoured, other = lows[counts[direction]], highs[counts[1 - direction]]
-                for claim in claims:
-                    bounds = claim.bounds(favoured, other)
-                    best = int(np.argmax(bounds))
-                    yield Guess(
-                        score=score,
-                        threshold=float(levels[best]),
-                        direction=direction,
-                        claim=claim,
-                        bound=float(bounds[best]),
-                    )
+    lows, highs = clopper_pearson(len(compared.first), error * CAUTION / 4)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        centres = Centres.of(fitted.first, fitted.second, fitted.exact)
+        for statistic in statistics(fitted.first, fitted.second, centres, fitted.mixture, coordinates):
+            values = statistic.of(compared.first), statistic.of(compared.second)
+            for score in scores(statistic, statistic.of(fitted.first), statistic.of(fitted.second)):
+                turned = [score.turn(side) for side in values]
+                levels = thresholds(*turned)
+                # How many outcomes reach each level, on either data set
+                counts = [len(side) - np.searchsorted(np.sort(side), levels, side="left") for side in turned]
+                for direction, claim in product((0, 1), claims):
+                    bounds = claim.bounds(lows[counts[direction]], highs[counts[1 - direction]])
+                    top = int(np.argmax(bounds))
+                    level, bound = float(levels[top]), float(bounds[top])
+                    guess = Guess(score=score, threshold=level, direction=direction, claim=claim, bound=bound)
+                    kind = direction, type(claim)
+                    if kind not in best or guess.rank > best[kind].rank:
+                        best[kind] = guess
+    return list(best.values())
 
 
 def bound_event(guess: Guess, outcomes: Outcomes, error: float) -> float:

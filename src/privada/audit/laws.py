@@ -135,7 +135,14 @@ def check_laws(
                 draw.exact.append(call.exact)
                 draw.uniform.append(uniforms)
     tests = [test for draw in draws.values() for test in _test_law(draw, numbers, noise, rng)]
-    tests += _test_independence(list(draws.values()))
+    for draw in draws.values():
+        successive = zip(draw.uniform[::2], draw.uniform[1::2], strict=False)
+        tests += _test_pairs(f"{draw.name}: the noise of successive answers is related", successive)
+        adjacent = ((part[: len(part) - 1 : 2], part[1::2]) for part in draw.uniform)
+        tests += _test_pairs(f"{draw.name}: the noise of numbers side by side is related", adjacent)
+    for first, second in combinations(draws.values(), 2):
+        pairs = zip(first.uniform, second.uniform, strict=False)
+        tests += _test_pairs(f"{first.name} and {second.name}: their noise is related", pairs)
     # All tests of a question share its error
     share = error / max(1, len(tests))
     return LawResult(
@@ -188,17 +195,6 @@ def _test_law(
             where = " at an exact value of zero" if is_zero else ""
             name = f"{draw.name}: the noise{where} is not {draw.mechanism.family} as declared"
             yield name, min(1.0, 2 * math.exp(-2 * n * gap**2)), n
-
-
-def _test_independence(draws: list[_Draw]) -> Iterator[tuple[str, float, int]]:
-    for draw in draws:
-        successive = zip(draw.uniform[::2], draw.uniform[1::2], strict=False)
-        yield from _test_pairs(f"{draw.name}: the noise of successive answers is related", successive)
-        neighbours = ((part[: len(part) - 1 : 2], part[1::2]) for part in draw.uniform)
-        yield from _test_pairs(f"{draw.name}: the noise of numbers side by side is related", neighbours)
-    for first, second in combinations(draws, 2):
-        pairs = zip(first.uniform, second.uniform, strict=False)
-        yield from _test_pairs(f"{first.name} and {second.name}: their noise is related", pairs)
 
 
 def _test_pairs(

@@ -294,15 +294,41 @@ def audit_pairs(
     """
     order = sorted(range(len(pairs)), key=lambda index: -priorities[index])
     small = [pairs[index] for index in order if len(pairs[index].sample) <= MOST_ROWS]
-    candidates = _find_sources(question, small or [pairs[index] for index in order], trials, noise)
+    # Take pairs in order while there are answers for them; of those drawn at once, one of each kind
+    candidates: list[tuple[Pair, AnswerSource]] = []
+    signatures: set[Hashable] = set()
+    slow = min(MOST_SCREENED, max(1, trials // 4 // (2 * LEAST_OUTCOMES)))
+    for pair in small or [pairs[index] for index in order]:
+        if slow <= 0:
+            break
+        source = AnswerSource.of(question, *_rows_of(pair), noise=noise)
+        slow -= not source.at_once
+        if source.signature is None or source.signature not in signatures:
+            signatures.add(source.signature)
+            candidates.append((pair, source))
     at_once = all(source.at_once for _, source in candidates)
 
-    # Screen: the pair of highest priority, and those that a few answers tell apart best
+    # Screen: the pair of highest priority, and those that a few answers tell apart best,
     tried = claims(question.guarantee, question.plan)
     answers = max(2 * LEAST_OUTCOMES, trials // 4 // len(candidates))
     if at_once:
         answers = min(trials, SCREENED_AT_ONCE)
-    strengths = [_estimate_excess(source, answers, tried) for _, source in candidates]
+    # by how far above the claim they seem to be, in units of the claim: its own point and a curve are enough
+    named = next(claim for claim in tried if isinstance(claim, Point) and claim.first)
+    curves = [claim for claim in tried if isinstance(claim, Curve)]
+    coarse: tuple[Claim, ...] = (named, *curves) if curves else tried
+    strengths = []
+    for _, source in candidates:
+        guesses = guess_events(
+            source.draw(answers), coarse, SCREENING_ERROR, coordinates=SCREENED_COORDINATES
+        )
+        strengths.append(
+            max(
+                (guess.bound - guess.claim.claimed)
+                / (named.epsilon if isinstance(guess.claim, Point) else guess.claim.mu)
+                for guess in guesses
+            )
+        )
     best = sorted(range(len(candidates)), key=lambda index: -strengths[index])
     most = CONFIRMED_AT_ONCE if at_once else CONFIRMED
     chosen = [candidates[index] for index in list(dict.fromkeys([0, *best]))[:most]]
@@ -321,35 +347,3 @@ def audit_pairs(
             count_events(guesses, fresh, claimed=question.guarantee, confidence=1 - share, pair=pair.name)
         )
     return tuple(results)
-
-
-def _find_sources(
-    question: Question, pairs: list[Pair], trials: int, noise: Noise
-) -> list[tuple[Pair, AnswerSource]]:
-    """Take pairs in order while there are answers for them; of those drawn at once, one of each kind."""
-    candidates: list[tuple[Pair, AnswerSource]] = []
-    signatures: set[Hashable] = set()
-    slow = 0
-    for pair in pairs:
-        if slow >= min(MOST_SCREENED, max(1, trials // 4 // (2 * LEAST_OUTCOMES))):
-            break
-        source = AnswerSource.of(question, *_rows_of(pair), noise=noise)
-        slow += not source.at_once
-        if source.signature is None or source.signature not in signatures:
-            signatures.add(source.signature)
-            candidates.append((pair, source))
-    return candidates
-
-
-def _estimate_excess(source: AnswerSource, answers: int, tried: tuple[Claim, ...]) -> float:
-    """Estimate how far above the claim a pair is, in units of the claim."""
-    first = tuple(claim for claim in tried if isinstance(claim, Point) and claim.first)
-    curves = tuple(claim for claim in tried if isinstance(claim, Curve))
-    # The claim's own point and a curve are enough to rank pairs
-    coarse: tuple[Claim, ...] = (*first, *curves) if curves else tried
-    guesses = guess_events(source.draw(answers), coarse, SCREENING_ERROR, coordinates=SCREENED_COORDINATES)
-    return max(
-        (guess.bound - guess.claim.claimed)
-        / (first[0].epsilon if isinstance(guess.claim, Point) else guess.claim.mu)
-        for guess in guesses
-    )

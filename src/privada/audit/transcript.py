@@ -284,9 +284,20 @@ def _gather_mixture(question: Question, rows: Rows, neighbour: Rows, noise: Nois
         return None
     try:
         tape, payload = record_draws(question, rows, noise)
-        name = next((drawn.call.name for drawn in tape if _is_on_rows(drawn, payload)), None)
-        if name is None:
+        # The first draw that adds Gaussian noise to a few whole rows and releases them
+        on_rows = [
+            drawn.call.name
+            for drawn in tape
+            if isinstance(drawn.call.mechanism, Gaussian)
+            and drawn.call.exact.ndim == 2
+            and 0 < len(drawn.call.exact) <= MOST_SAMPLED
+            and drawn.call.exact.size > 0
+            and isinstance(payload.get(drawn.call.name), np.ndarray)
+            and payload[drawn.call.name].shape == drawn.call.exact.shape
+        ]
+        if not on_rows:
             return None
+        name = on_rows[0]
         sides = []
         for side in (rows, neighbour):
             centres = []
@@ -307,20 +318,6 @@ def _gather_mixture(question: Question, rows: Rows, neighbour: Rows, noise: Nois
         scale=mechanism.scale,
         first=first,
         second=second,
-    )
-
-
-def _is_on_rows(drawn: Drawn, payload: Mapping[str, Any]) -> bool:
-    """Whether a draw adds Gaussian noise to a few whole rows and releases them."""
-    exact = drawn.call.exact
-    released = payload.get(drawn.call.name)
-    return (
-        isinstance(drawn.call.mechanism, Gaussian)
-        and exact.ndim == 2
-        and exact.size > 0
-        and len(exact) <= MOST_SAMPLED
-        and isinstance(released, np.ndarray)
-        and released.shape == exact.shape
     )
 
 

@@ -23,7 +23,7 @@ probability about 2^-(2 runs - 1) for a single random bit. No difference proves 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, TypeVar
@@ -404,27 +404,25 @@ def audit_traffic(
     for _ in range(runs):  # in turn, so that what depends on the time is the same in neither
         first.append(list(run(world)))
         second.append(list(run(neighbour)))
-    return TrafficAudit(tuple(_compare_traffic(first, second)), min(map(len, first + second)))
-
-
-def _compare_traffic(first: list[list[Message]], second: list[list[Message]]) -> Iterator[str]:
+    differences = []
     if _tell_apart([len(side) for side in first], [len(side) for side in second]):
-        yield "number of messages"
+        differences.append("number of messages")
     lengths = [[sorted(len(blob) for _, blob in side) for side in sides] for sides in (first, second)]
     if _tell_apart(*lengths):
-        yield "lengths of messages"
-    for number in range(min(map(len, first + second))):
+        differences.append("lengths of messages")
+    messages = min(map(len, first + second))
+    for number in range(messages):
         sides = [[side[number] for side in sides] for sides in (first, second)]
         if _tell_apart(*([place for place, _ in side] for side in sides)):
-            yield f"place of message {number}"
+            differences.append(f"place of message {number}")
         blobs = [[blob for _, blob in side] for side in sides]
+        # The bytes at each place, as far as all messages go
+        columns = zip(*(zip(*side, strict=False) for side in blobs), strict=False)
         if _tell_apart(*([len(blob) for blob in side] for side in blobs)):
-            yield f"length of message {number}"
-        else:
-            # The bytes at each place, as far as all messages go
-            columns = zip(*(zip(*side, strict=False) for side in blobs), strict=False)
-            if any(_tell_apart(*places) for places in columns):
-                yield f"content of message {number}"
+            differences.append(f"length of message {number}")
+        elif any(_tell_apart(*places) for places in columns):
+            differences.append(f"content of message {number}")
+    return TrafficAudit(tuple(differences), messages)
 
 
 def _tell_apart(first: Sequence[object], second: Sequence[object]) -> bool:
