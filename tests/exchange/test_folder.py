@@ -115,7 +115,7 @@ def test_without_handles_of_folders_links_are_refused_too(courier, secret, monke
     from privada import _files
     from privada.privacy import wire
 
-    monkeypatch.setattr(_files, "_HANDLES", False)
+    monkeypatch.setattr(_files, "_HAS_FOLDER_HANDLES", False)
     monkeypatch.setattr(wire, "_HANDLES", False)
     (courier.path / "q/other").symlink_to(secret.parent)
     with pytest.raises(WireError, match="a link"):
