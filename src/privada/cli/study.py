@@ -219,7 +219,7 @@ def evaluate(
         "owner": owner,
         "bins": bins,
         "positive": positive,
-        "largest": largest,
+        "max_squared_error": largest,
         "name": "evaluation",
         "model": str(existing_file(model, "MODEL").resolve()),
     }

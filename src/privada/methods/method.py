@@ -176,6 +176,10 @@ class Method:
         """
         raise NotImplementedError(f"{type(self).__name__} does not say what it asks.")
 
+    def forecast(self, inquiry: Inquiry[Any], parties: Mapping[str, Schema]) -> Any:  # noqa: ARG002
+        """What a study tells before anything is spent: by default, what the preparation found out."""
+        return inquiry.forecast
+
     # What a study says
 
     @classmethod
@@ -196,8 +200,11 @@ class Method:
             return inquiry
         method, public, parties = cls.read_study(section, schemas=schemas, home=home)
         public_key = {"target": ("source",), "source": ("target",)}.get(cls.private_side, ())
-        with section.blaming(*public_key, *section.taken, "name"):
-            return replace(method.prepare(public, parties, guarantee, seed=seed), method=method)
+        # A mistake that names no key is most likely one of the settings, whatever was read before them.
+        own = [key for key in section.taken if key not in ("name", "owner", "owners")]
+        with section.blaming(*public_key, *own, *section.taken, "name"):
+            inquiry = method.prepare(public, parties, guarantee, seed=seed)
+            return replace(inquiry, method=method, forecast=method.forecast(inquiry, parties))
 
     @classmethod
     def describe_study(cls) -> str:

@@ -35,6 +35,12 @@ def test_a_regressor_is_evaluated():
     assert -0.05 < judge.score() <= 0
 
 
+def test_the_old_name_of_the_bound_still_works():
+    with pytest.warns(DeprecationWarning, match="largest= is now max_squared_error="):
+        judge = PrivateEvaluator(MODEL, label_bounds=(0, 2), bounds=(0, 1), largest=1.5, epsilon=1.0)
+    assert judge.max_squared_error == 1.5
+
+
 def test_a_score_is_what_was_paid_for():
     judge = PrivateEvaluator(MODEL, classes=("no", "yes"), bounds=(0, 1), epsilon=1.0)
     with pytest.raises(NotFittedError):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from privada import Category, Number, PureDP, Schema
+from privada import Category, CellClassifier, Number, PureDP, Schema
 from privada._toml import Section
 from privada.exceptions import StudyError
 from privada.methods.evaluation import as_hypothesis
-from privada.methods.evaluation.study import inquire
+from privada.methods.evaluation.method import Evaluation
 
 RNG = np.random.default_rng(1)
 X = RNG.uniform(size=(200, 2))
@@ -30,7 +30,7 @@ def home(tmp_path):
 def read(text, home, schema=SCHEMA, seed=0):
     section = Section.parse(f"[method]\nname = 'evaluation'\n{text}", name="study.toml").section("method")
     section.string("name")
-    return inquire(section, schemas={"clinic": schema}, guarantee=PURE, home=home, seed=seed)
+    return Evaluation.inquire(section, schemas={"clinic": schema}, guarantee=PURE, home=home, seed=seed)
 
 
 def test_a_model_is_asked_about_with_the_settings_of_the_table(home):
@@ -68,6 +68,28 @@ def test_a_number_is_predicted_by_a_regressor(home):
 def test_wrong_keys_are_named_with_their_line(home, text, message):
     with pytest.raises(StudyError, match=message):
         read(text, home)
+
+
+def test_a_model_that_an_estimator_was_saved_to_is_asked_about(home):
+    y = np.array(CLASSES)[(X[:, 0] > 0.3).astype(int) + (X[:, 1] > 0.6)]
+    model = CellClassifier([[0.1, 0.5], [0.5, 0.5]], classes=CLASSES[::-1], bounds=(0, 1), epsilon=1)
+    model.fit(X, y).save(home / "model.privada")
+    (asked,) = read("model = 'model.privada'", home).asks
+    names = np.array(CLASSES)[asked.question.hypothesis.scores(X).argmax(axis=1)]
+    assert np.array_equal(names, model.predict(X))
+    (home / "model.privada").write_bytes(b"nothing")
+    with pytest.raises(StudyError, match=r"line 3, method.model: Cannot read the model model.privada"):
+        read("model = 'model.privada'", home)
+
+
+def test_the_old_name_of_the_bound_still_works(home):
+    schema = Schema.of_numbers(bounds=(0, 1), width=2, label=Number(name="y", low=0, high=2))
+    with pytest.warns(DeprecationWarning, match="largest= is now max_squared_error="):
+        inquiry = read("model = 'regressor.onnx'\nlargest = 1.5", home, schema=schema)
+    assert inquiry.asks[0].question.largest == 1.5
+    assert inquiry.forecast.measure.startswith("half the width of the squared error's interval")
+    with pytest.raises(StudyError, match=r"line 4, method.max_squared_error: Expected max_squared_error > 0"):
+        read("model = 'regressor.onnx'\nmax_squared_error = 0", home, schema=schema)
 
 
 def test_an_owner_without_a_label_is_named(home):

@@ -32,9 +32,6 @@ class _Cells(MethodEstimator):
     def _announced_size(self, rows: PrivateRows) -> int | None:  # noqa: ARG002 - none is guessed
         return None if self.relation == Relation.ADD_REMOVE else self.size
 
-    def _can_advise(self, public: Public) -> bool:  # noqa: ARG002 - the error is compared with nothing
-        return False
-
     def _schemas(self, parts: tuple[PrivateRows, ...], public: Public) -> dict[str, Schema]:
         schemas = super()._schemas(parts, public)
         if self.bins is None:

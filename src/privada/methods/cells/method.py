@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from privada.privacy.guarantee import Guarantee
 if TYPE_CHECKING:
     from privada.methods.cells.learner import CellEstimates
     from privada.methods.cells.questions.partition import Bins, Partition
+    from privada.methods.forecast import Forecast
     from privada.parties.schema import Schema
 
 
@@ -97,7 +98,7 @@ class Cells(Method):
         seed: int = 0,  # noqa: ARG002 - nothing is drawn
     ) -> Inquiry[CellEstimates]:
         """Ask one question about all tables."""
-        from privada.methods.cells.learner import forecast_counts, learn
+        from privada.methods.cells.learner import learn
         from privada.methods.cells.questions.statistics import CellStatistics
 
         ((owner, schema),) = parties.items()
@@ -111,8 +112,15 @@ class Cells(Method):
             guarantee=guarantee,
         )
         question.fits(schema)
-        forecast = forecast_counts(question, size=schema.size)
-        return replace(learn(owner, question, classes=names), forecast=forecast)
+        return learn(owner, question, classes=names)
+
+    def forecast(self, inquiry: Inquiry[Any], parties: Mapping[str, Schema]) -> Forecast:
+        """How many rows will be counted in a wrong cell."""
+        from privada.methods.cells.learner import forecast_counts
+
+        (ask,), (schema,) = inquiry.asks, parties.values()
+        question: Any = ask.question
+        return forecast_counts(question, size=schema.size)
 
     @classmethod
     def make_estimator(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from privada.methods.evaluation.estimator import ask_about
-from privada.methods.evaluation.learner.results import Classification, learn
+from privada.methods.evaluation.learner.results import Classification
+from privada.methods.evaluation.method import Evaluation
 from privada.methods.example import DemoRow
 from privada.methods.hypotheses.forms import linear
+from privada.methods.method import Public
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Category, Schema
@@ -28,8 +29,8 @@ def demo(seed: int) -> DemoRow:
 
     X, y = load_digits(return_X_y=True)
     X = X / 16
-    at = np.random.default_rng(seed).permutation(len(X))
-    X, y, half = X[at], (y[at] >= 5).astype(int), len(X) // 2
+    order = np.random.default_rng(seed).permutation(len(X))
+    X, y, half = X[order], (y[order] >= 5).astype(int), len(X) // 2
     model = LogisticRegression(max_iter=200).fit(X[:half], y[:half])
     elsewhere = np.clip(1.8 * X[half:], 0, 1)
     owner = Owner(
@@ -39,26 +40,22 @@ def demo(seed: int) -> DemoRow:
         dataset="digits",
         budget=PureDP(epsilon=BUDGET, relation=Relation.ADD_REMOVE),
     )
-    question = ask_about(
-        linear(model.coef_.T, model.intercept_),
-        owner.schema,
-        guarantee=PureDP(epsilon=EPSILON, relation=Relation.ADD_REMOVE),
-        bins=1,
-    )
-    found = run(learn("archive", question), {"archive": owner})
-    assert isinstance(found, Classification)
+    method = Evaluation(model=linear(model.coef_.T, model.intercept_), bins=1)
+    guarantee = PureDP(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
+    result = run(method.prepare(Public(), {"archive": owner.schema}, guarantee), {"archive": owner})
+    assert isinstance(result, Classification)
     true = 100 * model.score(elsewhere, y[half:])
     return DemoRow(
         method="evaluation",
         title="tell how well a reader of digits does on digits that nobody may see",
         holders="An archive holds labelled digits of another scanner; the learner holds a model.",
-        guarantee=found.release.guarantee,
+        guarantee=result.release.guarantee,
         score="100 less the error (points) of the stated accuracy",
         without=float(100 - abs(100 * model.score(X[:half], y[:half]) - true)),
-        ours=float(100 - abs(100 * found.accuracy.value - true)),
+        ours=float(100 - abs(100 * result.accuracy.value - true)),
         clear=100.0,
         ledger=owner.ledger.export(),
-        stamps=found.release.stamps,
+        stamps=result.release.stamps,
     )
 
 

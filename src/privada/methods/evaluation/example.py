@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.evaluation.estimator import PrivateEvaluator
-from privada.methods.evaluation.learner.results import learn
+from privada.methods.evaluation.method import Evaluation
 from privada.methods.evaluation.questions import ErrorMoments, OutcomeCounts, even_edges
 from privada.methods.example import Case, Example
 from privada.methods.hypotheses.forms import Constant, linear
+from privada.methods.method import Public
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation
@@ -22,14 +23,17 @@ def example() -> Example:
     rng = np.random.default_rng(13)
     X = rng.uniform(size=(200, 2))
     y = (X.sum(axis=1) + rng.normal(0, 0.2, size=200) > 1).astype(int)
-    pure = PureDP(epsilon=1.0, relation=Relation.ADD_REMOVE)
+    schema = Schema.of_numbers(
+        bounds=(0.0, 1.0), width=2, size=200, label=Category(name="label", values=(0, 1))
+    )
+    method = Evaluation(model=SLOPE, bins=4)
     return Example(
-        schema=Schema.of_numbers(
-            bounds=(0.0, 1.0), width=2, size=200, label=Category(name="label", values=(0, 1))
-        ),
+        schema=schema,
         data={"data": X, "y": y},
         questions=_questions(),
-        inquiry=lambda owner: learn(owner, ask(pure), classes=(0, 1)),
+        inquiry=lambda owner: method.prepare(
+            Public(), {owner: schema}, PureDP(epsilon=1.0, relation=Relation.ADD_REMOVE)
+        ),
         estimator=lambda seed: PrivateEvaluator(
             SLOPE, classes=(0, 1), bounds=(0.0, 1.0), bins=4, epsilon=1.0, insecure_seed=seed
         ),
