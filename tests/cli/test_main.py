@@ -12,7 +12,7 @@ from privada.cli.reference import commands, example, root_command
 COMMANDS = dict(commands())
 
 
-def test_the_verbs_of_the_house():
+def test_all_commands_are_present():
     verbs = {name.removeprefix("privada ") for name in COMMANDS}
     assert verbs >= {"demo", "init", "price", "ask", "answer", "learn", "run", "reproduce", "audit"}
     assert verbs >= {"owner init", "ledger show", "ledger verify", "ledger export", "ledger backup"}

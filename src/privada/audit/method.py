@@ -308,15 +308,15 @@ def audit_pairs(
             candidates.append((pair, source))
     at_once = all(source.at_once for _, source in candidates)
 
-    # Screen: the pair of highest priority, and those that a few answers tell apart best,
+    # Screen: the pair of highest priority, and those that a few answers tell apart best
     tried = claims(question.guarantee, question.plan)
     answers = max(2 * LEAST_OUTCOMES, trials // 4 // len(candidates))
     if at_once:
         answers = min(trials, SCREENED_AT_ONCE)
-    # by how far above the claim they seem to be, in units of the claim: its own point and a curve are enough
-    named = next(claim for claim in tried if isinstance(claim, Point) and claim.first)
+    # Pairs are ranked by their excess over the claim, in its units; its own point and a curve are enough
+    own = next(claim for claim in tried if isinstance(claim, Point) and claim.first)
     curves = [claim for claim in tried if isinstance(claim, Curve)]
-    coarse: tuple[Claim, ...] = (named, *curves) if curves else tried
+    coarse: tuple[Claim, ...] = (own, *curves) if curves else tried
     strengths = []
     for _, source in candidates:
         guesses = guess_events(
@@ -325,7 +325,7 @@ def audit_pairs(
         strengths.append(
             max(
                 (guess.bound - guess.claim.claimed)
-                / (named.epsilon if isinstance(guess.claim, Point) else guess.claim.mu)
+                / (own.epsilon if isinstance(guess.claim, Point) else guess.claim.mu)
                 for guess in guesses
             )
         )

@@ -73,6 +73,7 @@ def init(
         "days": days,
     }
     settings: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    # The settings of a broker that exists are in its file; only parties can be added here
     if not (folder / "broker.toml").exists():
         plan = BrokerPlan(**settings)
     elif settings:

@@ -224,6 +224,7 @@ def _load_experiments(name: str | None) -> dict[str, Any]:
             "Experiments are in the distribution privada-lab, which is not installed: "
             "run pip install ./lab in a copy of privada's repository."
         )
+    # Each package is a group, in the order of the entry points; within a group, experiments are sorted
     groups = [entry.load()() for entry in entries]
     experiments = {key: experiment for group in groups for key, experiment in sorted(group.items())}
     if name is not None and name not in experiments:

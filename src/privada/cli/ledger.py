@@ -53,6 +53,7 @@ def find_ledger(place: str, key: Path | None) -> tuple[str, OwnerKey, Path | Non
     from privada.privacy.ledger.recovery import heads_of
     from privada.privacy.receipt import OwnerKey
 
+    # An owner.toml names both the ledger and its key
     if place.endswith(".toml"):
         file = OwnerFile.read(existing_file(Path(place), "LEDGER"))
         place, key = file.ledger, file.key if key is None else key

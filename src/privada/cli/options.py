@@ -124,6 +124,7 @@ def csv_dialect(**options: str | None) -> Dialect | None:
     from privada.parties.csv_files import Dialect
 
     settings: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    # A shell hardly passes a tab itself
     if settings.get("delimiter") in ("tab", "\\t"):
         settings["delimiter"] = "\t"
     return Dialect(**settings) if settings else None

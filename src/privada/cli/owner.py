@@ -444,6 +444,7 @@ def rotate_key(
         with Ledger.open(file.ledger, old_key, create=False, heads=heads) as ledger:
             hand_over = ledger.rotate(new_key)
 
+    # The ledger has changed hands: from here on, an interruption leaves the new key in its draft
     old_path = file.key.with_name(f"{file.key.name}.{old_key.public[:12]}")
     _link_or_copy(file.key, old_path)
     draft.replace(file.key)

@@ -89,6 +89,7 @@ def run(
     from privada.studies.study import Study
 
     definition = Study.read(existing_file(study, "STUDY"))
+    # Whatever can be wrong with the files is found before anything is charged
     check_writable(out, page)
     save_model = prepare_model(model, definition)
     with show.updating(f"Running {definition.title}") as update:
@@ -129,6 +130,7 @@ def ask(
         if step.state == "asked":
             pending.setdefault(step.owner, []).append(step.question)
 
+    # Learning as far as the answers go asks the questions of the next round
     waiting = ""
     try:
         with open_mailbox(exchange, definition, key) as mailbox:
@@ -223,6 +225,7 @@ def evaluate(
         "name": "evaluation",
         "model": str(existing_file(model, "MODEL").resolve()),
     }
+    # The evaluation of this model takes the place of the study's own method
     definition = Study.read(
         existing_file(study, "STUDY"),
         method={name: value for name, value in settings.items() if value is not None},
@@ -305,6 +308,7 @@ def check_writable(*files: Path | None) -> None:
                 beginning = stream.read(2000).decode("utf-8", errors="replace")
             if not any(mark in beginning for mark in WRITTEN_BY_PRIVADA):
                 raise InputError(f"{file} exists and was not written by an earlier run; name another file.")
+        # Permissions and full disks show only by trying
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("a", encoding="utf-8"):

@@ -127,9 +127,9 @@ def all_lines(
                     str(line["hash"])[:DIGITS],
                 )
             )
-    shown = rows if last is None else rows[-last:]
-    note = f"{len(rows) - len(shown)} earlier lines are not shown." if len(shown) < len(rows) else ""
-    return Table(title=title, columns=columns, rows=tuple(shown), note=note)
+    latest = rows if last is None else rows[-last:]
+    note = f"{len(rows) - len(latest)} earlier lines are not shown." if len(latest) < len(rows) else ""
+    return Table(title=title, columns=columns, rows=tuple(latest), note=note)
 
 
 def _format_time(time: object) -> str:

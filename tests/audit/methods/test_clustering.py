@@ -30,7 +30,7 @@ PURE, RHO = PureDP(epsilon=2, relation="add/remove"), ZCDP(rho=0.3, relation="ad
 
 
 def kinds(guarantee):
-    """Every mechanism of the room that a guarantee allows."""
+    """Every mechanism of the method that a guarantee allows."""
     shared = {"guarantee": guarantee}
     found = {
         "nna": NearestMeans(cells=TARGETS, radius=0.5, **shared),
