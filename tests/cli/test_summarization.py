@@ -110,7 +110,7 @@ def test_a_run_gathers_a_summary_and_logs_what_was_disclosed(cli, market):
 def test_a_run_in_rounds_charges_each_owner_once_for_all_of_them(cli, market):
     begin(market)
     study = market / "study.toml"
-    study.write_text(study.read_text().replace("size = 30", "size = 30\nrounds = true\nbatch = 10"))
+    study.write_text(study.read_text().replace("size = 30", 'size = 30\nalgorithm = "rounds"\nbatch = 10'))
     plain = cli.json("run", study)
     assert plain["result"]["points"] == 30
     assert plain["result"]["points_seen"] >= 30
@@ -160,8 +160,8 @@ def test_all_rounds_of_all_owners_can_be_paid_or_nothing_is_charged(cli, market)
 @pytest.mark.parametrize(
     ("before", "after", "match"),
     [
-        ('consumer = "hospital"', 'consumer = "nobody"', "no owner named"),
-        ("size = 30", "size = 3000", "the owners have 400 rows"),
+        ('consumer = "hospital"', 'consumer = "nobody"', "consumer to be one of hospital, east, west"),
+        ("size = 30", "size = 3000", "at most 400, all rows of the owners"),
         ("n_features = 40", "n_features = 41", "even"),
         ("gamma = 0.5", "gamma = -1", "gamma"),
         ("gamma = 0.5", "gamma = 0.5\nspeed = 3", "speed"),
@@ -192,7 +192,7 @@ def test_rounds_need_the_owners_cards_and_that_is_said_before_the_first_question
     from privada.studies.study import Study
 
     file = market / "study.toml"
-    file.write_text(file.read_text().replace("size = 30", "size = 30\nrounds = true"))
+    file.write_text(file.read_text().replace("size = 30", 'size = 30\nalgorithm = "rounds"'))
     study, sender = Study.read(file), Sender(learner="curator", key=LearnerKey.generate())
     with pytest.raises(
         InputError, match=r"sealed, so that east alone can read it.*with the card of that owner"
@@ -215,7 +215,7 @@ def test_rounds_run_through_a_folder_with_the_owners_cards(market):
         owner.write_text(f'{owner.read_text()}\n[[learners]]\nname = "curator"\nkey = "{curator.public}"\n')
         (market / f"{name}.card").write_text(OwnerFile.read(owner).card().to_toml())
         file.write_text(file.read_text().replace(f'owner = "{name}.toml"', f'schema = "{name}.card"'))
-    file.write_text(file.read_text().replace("size = 30", "size = 12\nrounds = true\nbatch = 4"))
+    file.write_text(file.read_text().replace("size = 30", 'size = 12\nalgorithm = "rounds"\nbatch = 4'))
     parties = {name: Owner.from_toml(market / f"{name}.toml") for name in names}
     place = market / "exchange"
     service = Service([Desk(*party) for party in parties.items()], lambda: open_courier(place))
@@ -239,7 +239,7 @@ def test_rounds_run_through_a_folder_with_the_owners_cards(market):
 def test_an_owner_that_names_no_curator_is_not_charged_for_rounds(cli, market):
     file, study = market / "east.toml", market / "study.toml"
     file.write_text(file.read_text().replace('curators = ["curator"]', "curators = []"))
-    study.write_text(study.read_text().replace("size = 30", "size = 30\nrounds = true"))
+    study.write_text(study.read_text().replace("size = 30", 'size = 30\nalgorithm = "rounds"'))
     begin(market)
     assert "discloses no rows" in cli("run", study, expect=3).stderr
     with Ledger.open(market / "west.sqlite", OwnerKey.load(market / "west.key")) as ledger:

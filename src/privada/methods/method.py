@@ -275,7 +275,8 @@ class Method:
         for name in names:
             if name not in schemas:
                 section.fail(key, f"no owner named {name!r}; known: {', '.join(schemas)}.")
-        if any(schemas[name].columns != schemas[names[0]].columns for name in names):
+        # Public rows are read by the columns of the first owner: the others need the same.
+        if cls.private_side and any(schemas[name].columns != schemas[names[0]].columns for name in names):
             section.fail(key, "their cards have different columns; expected the same of all.")
         return {name: schemas[name] for name in names}
 

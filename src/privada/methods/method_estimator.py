@@ -205,6 +205,11 @@ class MethodEstimator(PrivateEstimator):
         """Whether the forecast knows enough to say that the budget is better kept."""
         return True
 
+    @classmethod
+    def _accept_old(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """The constructor's parameters, where 0.2 called several of them otherwise."""
+        return options
+
     def _method(self) -> Method:
         """The method with this estimator's settings."""
         names = [declared.name for declared in fields(self.method_type) if declared.name not in self.hidden]
@@ -341,7 +346,7 @@ def _make_init(
             if old in options and old not in parameters and new in parameters:
                 warn_of_parameter(old, new)
                 options[new] = options.pop(old)
-        bound = signature.bind(self, *args, **options)
+        bound = signature.bind(self, *args, **self._accept_old(options))
         bound.apply_defaults()
         for name in ordered:
             setattr(self, name, bound.arguments[name])

@@ -4,7 +4,7 @@ import pytest
 
 from privada._toml import Section
 from privada.exceptions import StudyError
-from privada.methods.summarization.study import inquire
+from privada.methods.summarization.method import Summarization
 from privada.parties import Schema
 from privada.privacy import ApproxDP
 
@@ -19,7 +19,7 @@ def schema(size=100, width=2):
 def made(text, home, *, seed=0, **schemas):
     section = Section.parse(f"[method]\n{text}", name="study.toml").section("method")
     known = schemas or {"hospital": schema(), "east": schema(), "west": schema()}
-    return inquire(section, schemas=known, guarantee=GUARANTEE, home=home, seed=seed)
+    return Summarization.inquire(section, schemas=known, guarantee=GUARANTEE, home=home, seed=seed)
 
 
 def test_everybody_is_asked_and_another_seed_asks_anew(tmp_path):
@@ -38,7 +38,7 @@ def test_the_validation_set_may_have_a_budget_of_its_own(tmp_path):
 
 
 def test_rounds_are_planned_whole_and_never_asked_twice_under_one_name(tmp_path):
-    text = TABLE + "rounds = true\nbatch = 5\n"
+    text = TABLE + 'algorithm = "rounds"\nbatch = 5\n'
     first, again = (made(text, tmp_path).asks for _ in range(2))
     rows = ["summarization.bids", "summarization.points"]  # refused now rather than after the charge
     kinds = ["summarization.sum", *["summarization.participation"] * 2, *rows * 2]
@@ -53,13 +53,16 @@ def test_rounds_are_planned_whole_and_never_asked_twice_under_one_name(tmp_path)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (TABLE + "batch = 5", r"method\.batch: this is an option of rounds; add rounds = true"),
-        (TABLE + "rounds = true\nask_share = 1.5", r"method\.ask_share"),
-        (TABLE.replace("30", "300"), r"method\.size: the owners have 200 rows, the summary wants 300"),
+        (TABLE + "batch = 5", r'method\.batch: Expected no batch without "rounds"'),
+        (TABLE + 'algorithm = "rounds"\nask_share = 1.5', r"method\.ask_share"),
+        (TABLE.replace("30", "300"), r"method\.size: Expected size to be at most 200, all rows"),
         (TABLE.replace("0.5", "-1"), r"method\.gamma"),
         (TABLE + "extra = 1", r"line 6, method\.extra: nobody knows this key"),
-        (TABLE + "validation_delta = 0.1", r"method\.validation_epsilon"),
-        (TABLE + 'summary = "there.npz"', r"method\.summary: there\.npz is there already"),
+        (
+            TABLE + "validation_delta = 0.1",
+            r"method\.validation_delta: .*exactly one of epsilon and rho",
+        ),
+        (TABLE + 'summary = "there.npz"', r"method\.summary: .*there\.npz is there already"),
     ],
 )
 def test_mistakes_are_named(text, message, tmp_path):
@@ -80,3 +83,17 @@ def test_mistakes_are_named(text, message, tmp_path):
 def test_owners_that_cannot_be_summarised_are_refused(schemas, message, tmp_path):
     with pytest.raises(StudyError, match=message):
         made(TABLE, tmp_path, **schemas)
+
+
+def test_rounds_as_0_2_said_them(tmp_path):
+    with pytest.warns(DeprecationWarning, match="rounds= is now algorithm="):
+        asks = made(TABLE + "rounds = true\n", tmp_path).asks
+    assert "summarization.participation" in [ask.question.kind for ask in asks]
+    with pytest.warns(DeprecationWarning, match="rounds= is now algorithm="):
+        asks = made(TABLE + "rounds = false\n", tmp_path).asks
+    assert "summarization.near" in [ask.question.kind for ask in asks]
+
+
+def test_a_study_may_ask_some_of_its_owners(tmp_path):
+    asks = made(TABLE + 'owners = ["hospital", "east"]\n', tmp_path).asks
+    assert {ask.owner for ask in asks} == {"hospital", "east"}

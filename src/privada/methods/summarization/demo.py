@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from privada._arrays import FloatArray
 from privada.methods.example import DemoRow
+from privada.methods.method import Public
 from privada.methods.pictures import Picture, Tiles
-from privada.methods.summarization.curator import Consumer, Curator, OwnerNode
-from privada.methods.summarization.learner.learn import Matching
+from privada.methods.summarization.curator import Curator, OwnerNode
 from privada.methods.summarization.learner.summary import herd
+from privada.methods.summarization.method import Summarization
 from privada.methods.summarization.questions.matching import FourierEmbedding
 from privada.parties.owner import Owner
 from privada.parties.permissions import Policy
@@ -28,13 +29,15 @@ BUDGET = ApproxDP(epsilon=3.0, delta=1e-4, relation=Relation.REPLACE_ONE)
 
 def demo(seed: int) -> DemoRow:
     """Owners hold digits, most of them rotated; a consumer's private validation set is upright."""
-    held, validation, test = _digits(seed)
+    tables, validation, test = _digits(seed)
+    parties = {"consumer": _owner(validation, None, "validation")}
+    parties |= {f"owner-{k}": _owner(X, y, f"owner-{k}") for k, (X, y) in enumerate(tables)}
+    schemas = {name: owner.schema for name, owner in parties.items()}
+    inquiry = Summarization(size=SIZE, gamma=GAMMA).prepare(Public(), schemas, BUDGET, seed=seed)
+    nodes = {name: OwnerNode(name, owner) for name, owner in parties.items()}
+    summary = Curator().drive(inquiry, nodes)
+    X, y = np.vstack([X for X, _ in tables]), np.concatenate([y for _, y in tables])
     embedding = FourierEmbedding.of(width=64, n_features=140, gamma=GAMMA, random_state=seed)
-    matching = Matching(embedding=embedding, size=SIZE, validation=BUDGET, owners=BUDGET)
-    consumer = Consumer("consumer", _owner(validation, None, "validation"))
-    nodes = [OwnerNode(f"owner-{k}", _owner(X, y, f"owner-{k}")) for k, (X, y) in enumerate(held)]
-    summary = Curator().summarise(consumer, nodes, matching)
-    X, y = np.vstack([X for X, _ in held]), np.concatenate([y for _, y in held])
     rng = np.random.default_rng(seed)
     uniform = rng.choice(len(X), SIZE, replace=False)
     greedy = herd(embedding.transform(X), embedding.mean(validation), SIZE)
@@ -47,7 +50,7 @@ def demo(seed: int) -> DemoRow:
         without=_accuracy(X[uniform], y[uniform], test),
         ours=_accuracy(summary.X, summary.y, test),
         clear=_accuracy(X[greedy], y[greedy], test),
-        ledger=consumer.owner.ledger.export(),
+        ledger=parties["consumer"].ledger.export(),
         stamps=tuple(summary.to_dict()["stamps"]),
         surprise=(
             "The rows without privacy match the consumer's mean more closely, but the mean is not the score: "
@@ -99,9 +102,9 @@ def _digits(
     order = np.random.default_rng(seed).permutation(len(X))
     rows, labels = X[order] / 4.0, y[order]
     turned = np.rot90(rows[:600].reshape(-1, 8, 8), axes=(1, 2)).reshape(-1, 64)
-    held = list(zip(np.array_split(turned, OWNERS), np.array_split(labels[:600], OWNERS), strict=True))
-    held[0] = (np.vstack([held[0][0], rows[600:1200]]), np.concatenate([held[0][1], labels[600:1200]]))
-    return held, rows[1200:1400], (rows[1400:], labels[1400:])
+    tables = list(zip(np.array_split(turned, OWNERS), np.array_split(labels[:600], OWNERS), strict=True))
+    tables[0] = (np.vstack([tables[0][0], rows[600:1200]]), np.concatenate([tables[0][1], labels[600:1200]]))
+    return tables, rows[1200:1400], (rows[1400:], labels[1400:])
 
 
 __all__ = ["demo"]

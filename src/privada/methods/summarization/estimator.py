@@ -2,65 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Self, TypeVar
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.estimating import PrivateEstimator, check_owner
+from privada.methods.estimating import check_owner
+from privada.methods.method import Public
+from privada.methods.method_estimator import MethodEstimator
 from privada.methods.models.model_plot import Map, Numbers
-from privada.methods.summarization.curator import Consumer, Curator, OwnerNode
-from privada.methods.summarization.learner.learn import InitialRows, Matching
-from privada.methods.summarization.questions.matching import FourierEmbedding
-from privada.parties.one_process.holding import Dataset, Holding, count_persons, hold_owner
+from privada.methods.summarization.curator import Curator, OwnerNode
+from privada.methods.summarization.method import Summarization
+from privada.parties.one_process.holding import count_persons, hold_owner
 from privada.parties.owner import Owner
 from privada.parties.permissions import Policy
-from privada.parties.protocol import Inquiry, Learner
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Guarantee, make_guarantee
-from privada.privacy.relation import ROW, Relation
-
-CURATOR = "curator"
-T = TypeVar("T")
+from privada.privacy.relation import ROW
 
 
-class PrivateSummarizer(PrivateEstimator):
+class Party(NamedTuple):
+    """Rows of one party, or its `Owner`; their labels, and the person of each row."""
+
+    rows: Any
+    labels: Any = None
+    person: Any = None
+
+
+class PrivateSummarizer(MethodEstimator):
     """Gather p rows of several owners that match a private validation set.
-
-    Parameters
-    ----------
-    size : int, default=100
-        p, the rows of the summary.
-    gamma : float
-        Public parameter of the kernel ``exp(-gamma |x - y|²)``, in the units of the rows.
-    bounds : pair
-        Public bounds (low, high) of the rows, scalars or one for each column; rows beyond are clipped.
-    epsilon, delta, rho : float
-        The guarantee for the validation set; epsilon and rho exclude each other.
-    owner_epsilon, owner_delta, owner_rho : float
-        The guarantee for each owner's rows, from the other owners; by default that of the validation set.
-    classes : sequence, optional
-        Public labels; needed if owners have labels.
-    n_features : int, default=140
-        Random Fourier features, half of them cosines.
-    denoised : bool, default=True
-        Whether owners remove from the noisy validation mean what their own rows cannot express.
-    embedded : bool, default=False
-        Whether the curator gets embeddings instead of rows. That is not differential privacy.
-    random_state : int, optional
-        Of the public frequencies.
-    insecure_seed : int, optional
-        Seed for reproducible noise: not private.
-    dataset : Dataset, default=None
-        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
-    schema : Schema, default=None
-        Public description of a frame's columns, for text, categories, dates and missing values; its limits
-        are the default of ``bounds``.
 
     Attributes
     ----------
@@ -95,44 +68,31 @@ class PrivateSummarizer(PrivateEstimator):
     True
     """
 
-    def __init__(
-        self,
-        size: int = 100,
-        *,
-        gamma: float | None = None,
-        bounds: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        owner_epsilon: float | None = None,
-        owner_delta: float | None = None,
-        owner_rho: float | None = None,
-        classes: Sequence[Any] | None = None,
-        n_features: int = 140,
-        denoised: bool = True,
-        embedded: bool = False,
-        random_state: int | None = None,
-        insecure_seed: int | None = None,
-        dataset: Dataset | None = None,
-        schema: Schema | None = None,
-    ) -> None:
-        self.size = size
-        self.gamma = gamma
-        self.bounds = bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.owner_epsilon = owner_epsilon
-        self.owner_delta = owner_delta
-        self.owner_rho = owner_rho
-        self.classes = classes
-        self.n_features = n_features
-        self.denoised = denoised
-        self.embedded = embedded
-        self.random_state = random_state
-        self.insecure_seed = insecure_seed
-        self.dataset = dataset
-        self.schema = schema
+    method_type = Summarization
+    shared = (
+        *("epsilon", "delta", "rho", "classes", "bounds"),
+        *("random_state", "insecure_seed", "dataset", "schema"),
+    )
+    docs: ClassVar[dict[str, str]] = {
+        "epsilon": "The guarantee for the rows of each owner, and for the validation set unless you give "
+        "``validation_epsilon``; with delta if you give one.",
+        "classes": "The public list of the labels; needed if owners have labels.",
+    }
+    positional = ("size",)
+
+    @classmethod
+    def _accept_old(cls, options: dict[str, Any]) -> dict[str, Any]:
+        owners = {name: options.pop(f"owner_{name}", None) for name in ("epsilon", "delta", "rho")}
+        if all(value is None for value in owners.values()):
+            return options
+        warnings.warn(
+            "owner_epsilon=, owner_delta= and owner_rho= are now epsilon=, delta= and rho=, and the "
+            "guarantee for the validation set beside them is validation_epsilon=, validation_delta= and "
+            "validation_rho=; the old names go in 0.4.",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        return options | {f"validation_{name}": options.get(name) for name in owners} | owners
 
     def fit(
         self,
@@ -165,39 +125,56 @@ class PrivateSummarizer(PrivateEstimator):
         check_owner(owner, X=X)
         people = self._read_person(person, X, owner)
         (X,) = self._read_frames(X=X)
-        rows = np.asarray(X) if owner is None else owner
-        if owner is None and rows.ndim != 2:
-            raise InputError(f"Expected X to be a matrix, got shape {rows.shape}.")
-        width = rows.shape[1] if owner is None else owner.schema.width
-        matching = self._matching(width)
-        if initial_rows is not None:
-            matching = replace(matching, initial=InitialRows.public(initial_rows, matching.embedding))
-        others = [
-            each
-            for each in _read_owners(owners, width, self._read_rows)
-            if isinstance(each[1], Owner) or len(each[1])
-        ]
+        validation = Party(np.asarray(X) if owner is None else owner, None, people)
+        if owner is None and validation.rows.ndim != 2:
+            raise InputError(f"Expected X to be a matrix, got shape {validation.rows.shape}.")
+        width = validation.rows.shape[1] if owner is None else owner.schema.width
+        if self._bounds() is None:
+            raise InputError("Expected gamma and bounds, both public; none is guessed.")
+        others = _read_owners(owners, width, self._read_rows)
         if not others:
             raise InputError("Expected owners: at least one array with rows.")
-        validation = rows, None, people
-        held = {
-            "consumer": self._hold_party(
-                validation, "validation", self._dataset().names(1)[0], matching.validation, 0
+        if self.consumer in others:
+            raise InputError("Expected every party to have a name of its own.")
+        parties = {self.consumer: validation} | others
+        schemas = {name: self._party_schema(party) for name, party in parties.items()}
+        method, guarantee = self._method(), self._guarantee()
+        assert isinstance(method, Summarization)
+        seed = 0 if self.random_state is None else _check.count(least=0, random_state=self.random_state)
+        inquiry = method.prepare(Public(initial_rows), schemas, guarantee, seed=seed)
+        self.forecast_ = inquiry.forecast
+        holdings = {}
+        for turn, (name, party) in enumerate(parties.items()):
+            mine = name == self.consumer
+            budget = method.validation_guarantee(guarantee) if mine else guarantee
+            if isinstance(party.rows, Owner):
+                holdings[name] = hold_owner(party.rows, budget)
+                continue
+            dataset = self._dataset().names(1)[0] if mine else name
+            holdings[name] = self._hold(
+                party.rows,
+                [],
+                y=party.labels,
+                person=party.person,
+                schema=schemas[name],
+                name="validation" if mine else name,
+                dataset=None if self._dataset().ledger is None else dataset,
+                budget=budget,
+                policy=Policy(curators=(self.curator,)),
+                turn=turn,
             )
-        }
-        for turn, (name, *data) in enumerate(others, start=1):
-            held[f"owner {name}"] = self._hold_party(tuple(data), name, name, matching.owners, turn)
-        consumer = Consumer("consumer", held["consumer"].owner)
-        nodes = [OwnerNode(name, held[f"owner {name}"].owner) for name, *_ in others]
-        with self._stating(held.values()):
-            summary = _SaltingCurator(held["consumer"].salt).summarise(consumer, nodes, matching)
-        self.summary_, self.allocation_ = summary, summary.allocation
-        self.X_, self.y_, self.owner_ = summary.X, self._labels(summary.y), summary.owner
-        self.contributions_ = consumer.contributions(summary)
-        self.releases_ = summary.allocation.releases
+        nodes = {name: OwnerNode(name, holding.owner) for name, holding in holdings.items()}
+        with self._stating(holdings.values()):
+            # The salt makes the questions those of this fit alone.
+            salted = inquiry.again(holdings[self.consumer].salt)
+            self.summary_ = Curator(self.curator).drive(salted, nodes)
+        codes = self.summary_.y
+        self.y_ = codes if codes is None or self.classes is None else np.asarray(self.classes)[codes]
+        self.X_, self.owner_ = self.summary_.X, self.summary_.owner
+        self.allocation_, self.contributions_ = self.summary_.allocation, self.summary_.contributions()
+        self.releases_, self.against_ = self.allocation_.releases, self.allocation_.against
         self.release_ = self.releases_[0]
         self.guarantee_ = self.release_.guarantee
-        self.against_ = summary.allocation.against
         self.n_features_in_ = width
         return self
 
@@ -210,103 +187,58 @@ class PrivateSummarizer(PrivateEstimator):
 
     def _panels(self, rows: Any) -> list[Map | Numbers]:  # noqa: ARG002 - no row is drawn
         """How many rows each owner contributed, and how many of its rows are estimated to suit."""
-        found = self.allocation_
-        names = list(found.rows)
-        given, suiting = (np.array([[each[name]] for name in names]) for each in (found.rows, found.suitable))
-        return [
-            Numbers(title="rows of each owner in the summary", names=names, values=given),
-            Numbers(title="estimated share of its rows that suit", names=names, values=suiting),
+        allocation = self.allocation_
+        names = list(allocation.rows)
+        panels: list[Map | Numbers] = [
+            Numbers(
+                title="rows of each owner in the summary",
+                names=names,
+                values=np.array([[allocation.rows[name]] for name in names]),
+            )
         ]
+        if allocation.suitable:  # rounds estimate none
+            shares = np.array([[allocation.suitable[name]] for name in names])
+            panels.append(Numbers(title="estimated share of its rows that suit", names=names, values=shares))
+        return panels
 
-    def _matching(self, width: int) -> Matching:
-        if self.gamma is None or self._bounds() is None:
-            raise InputError("Expected gamma and bounds, both public; none is guessed.")
-        validation = self._guarantee(self.epsilon, self.delta, self.rho)
-        own = (self.owner_epsilon, self.owner_delta, self.owner_rho)
-        return Matching(
-            embedding=FourierEmbedding.of(
-                width=width, n_features=self.n_features, gamma=self.gamma, random_state=self.random_state
-            ),
-            size=_check.count(size=self.size),
-            validation=validation,
-            owners=validation if own == (None, None, None) else self._guarantee(*own),
-            curator=CURATOR,
-            denoised=self.denoised,
-            embedded=self.embedded,
-        )
-
-    def _guarantee(self, epsilon: float | None, delta: float | None, rho: float | None) -> Guarantee:
-        return make_guarantee(
-            epsilon=epsilon, delta=delta, rho=rho, relation=Relation.REPLACE_ONE, unit=self._unit()
-        )
-
-    def _hold_party(
-        self, data: tuple[Any, Any, Any], name: str, dataset: str | None, budget: Guarantee, turn: int
-    ) -> Holding:
-        """The validation set, or one owner's rows, labels and persons."""
-        rows, labels, person = data
+    def _party_schema(self, party: Party) -> Schema:
+        """What is public of one party's rows: everybody announces its size."""
+        rows, labels, person = party
         if isinstance(rows, Owner):
-            return hold_owner(rows, budget)
-        if (person is None) != (budget.unit == ROW):
+            return rows.schema
+        if (person is None) != (self._unit() == ROW):
             raise InputError("Expected the persons of every party beside max_rows, and of none without it.")
-        size = len(rows) if person is None else count_persons(person)  # each has one row or more
         label = None
         if labels is not None:
             if self.classes is None:
                 raise InputError("Expected classes, the public labels, beside owners that have labels.")
             label = Category(name="label", values=tuple(self.classes))
-        schema = Schema.of_numbers(
+        size = len(rows) if person is None else count_persons(person)  # each person has one row or more
+        return Schema.of_numbers(
             bounds=self._bounds(), width=np.shape(rows)[1], size=max(1, size), label=label
         )
-        return self._hold(
-            rows,
-            [],
-            y=labels,
-            person=person,
-            schema=schema,
-            name=name,
-            dataset=None if self._dataset().ledger is None else dataset,
-            budget=budget,
-            policy=Policy(curators=(CURATOR,)),
-            turn=turn,
-        )
-
-    def _labels(self, codes: Any) -> Any:
-        return codes if codes is None or self.classes is None else np.asarray(self.classes)[codes]
 
 
-class _SaltingCurator(Curator):
-    """A curator whose questions are of one fit alone."""
-
-    def __init__(self, salt: str) -> None:
-        super().__init__(CURATOR)
-        self._salt = salt
-
-    def drive(self, learner: Inquiry[T] | Learner[T], nodes: Mapping[str, OwnerNode]) -> T:
-        assert isinstance(learner, Inquiry)
-        return super().drive(learner.again(self._salt), nodes)
-
-
-def _read_owners(owners: Any, width: int, read: Callable[..., Any]) -> list[tuple[str, Any, Any, Any]]:
-    """Name, rows, labels and persons of each owner."""
+def _read_owners(owners: Any, width: int, read: Callable[..., Any]) -> dict[str, Party]:
+    """The owners that have rows, by name."""
     if owners is None or isinstance(owners, np.ndarray):
         raise InputError("Expected owners: a sequence or mapping with the rows of each.")
-    pairs = (
-        owners.items() if isinstance(owners, Mapping) else ((f"owner {i}", o) for i, o in enumerate(owners))
-    )
-    made = []
-    for name, held in pairs:
-        rows, labels, person = (*held, None, None)[:3] if isinstance(held, tuple) else (held, None, None)
-        if isinstance(rows, Owner):
-            made.append((str(name), rows, None, None))
+    if not isinstance(owners, Mapping):
+        owners = {f"owner {place}": data for place, data in enumerate(owners)}
+    parties = {}
+    for name, data in owners.items():
+        party = Party(*data) if isinstance(data, tuple) else Party(data)
+        if isinstance(party.rows, Owner):
+            parties[str(name)] = Party(party.rows)
             continue
-        rows = read(rows, name=f"rows of {name}")
+        rows = read(party.rows, name=f"rows of {name}")
         if np.ndim(rows) != 2 or np.shape(rows)[1] != width:
             raise InputError(
                 f"Expected the rows of {name} to be a matrix of {width} columns, got shape {np.shape(rows)}."
             )
-        made.append((str(name), rows, labels, person))
-    return made
+        if len(rows):
+            parties[str(name)] = party._replace(rows=rows)
+    return parties
 
 
 __all__ = ["PrivateSummarizer"]
