@@ -160,6 +160,8 @@ class MethodEstimator(PrivateEstimator):
             owners: dict[str, Any] = {}
         else:
             public = self._read_public(self._public_beside_owner(X, y, Xt, yt, Xs, ys, sample_domain, owner))
+            if isinstance(owner, Mapping) and not method.asks_several:
+                raise InputError("Expected owner to be one Owner: this method asks a single one.")
             owners = dict(owner) if isinstance(owner, Mapping) else {next(iter(self._names(1))): owner}
             schemas = {name: each.schema for name, each in owners.items()}
             parts = ()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from privada import SourceTargetMedoids
+from privada import Owner, Schema, SourceTargetMedoids
 from privada.exceptions import InputError, PrivadaWarning, RehearsalWarning, SchemaError
 from privada.methods.clustering import NearestMeans
 from privada.methods.clustering.learner.medoids import cost, medoids
@@ -126,3 +126,15 @@ def test_an_empty_source_and_duplicates(pair):
     model = SourceTargetMedoids(3, norm_bound=RADIUS, epsilon=1.0, n_draws=4).fit(np.empty((0, 2)), Xt=twice)
     assert len(np.unique(model.cluster_centers_, axis=0)) == 3
     assert len(model.set_params(n_centers=0).fit(pair.source, Xt=twice).indices_) == 0
+
+
+def test_several_owners_are_refused(pair):
+    owner = Owner(
+        pair.source,
+        schema=Schema.of_numbers(bounds=(-RADIUS, RADIUS), width=2),
+        dataset="s",
+        budget=PureDP(epsilon=3, relation=AR),
+    )
+    with pytest.raises(InputError, match="one Owner"):
+        SourceTargetMedoids(3, norm_bound=RADIUS, epsilon=1.0).fit(Xt=pair.target, owner={"a": owner})
+    assert owner.ledger.spent("s") is None

@@ -141,7 +141,9 @@ class Clustering(Method):
             confidence=self.confidence,
             random_state=seed,
         )
-        inquiry = inquiry.then(lambda choice: replace(choice, guarantee=guarantee))
+        # A question of the caller's own may cost less than the guarantee allows.
+        cost = question.guarantee if about is None else guarantee
+        inquiry = inquiry.then(lambda choice: replace(choice, guarantee=cost))
         guess = size or max(len(target), GUESSED_SIZE)
         return replace(inquiry, forecast=forecast_gain(question, width=target.shape[1], size=guess))
 

@@ -129,7 +129,7 @@ class PrivateSummarizer(MethodEstimator):
         if owner is None and validation.rows.ndim != 2:
             raise InputError(f"Expected X to be a matrix, got shape {validation.rows.shape}.")
         width = validation.rows.shape[1] if owner is None else owner.schema.width
-        if self._bounds() is None:
+        if self.gamma is None or self._bounds() is None:
             raise InputError("Expected gamma and bounds, both public; none is guessed.")
         others = _read_owners(owners, width, self._read_rows)
         if not others:
@@ -227,7 +227,7 @@ def _read_owners(owners: Any, width: int, read: Callable[..., Any]) -> dict[str,
         owners = {f"owner {place}": data for place, data in enumerate(owners)}
     parties = {}
     for name, data in owners.items():
-        party = Party(*data) if isinstance(data, tuple) else Party(data)
+        party = Party(*data[:3]) if isinstance(data, tuple) else Party(data)
         if isinstance(party.rows, Owner):
             parties[str(name)] = Party(party.rows)
             continue

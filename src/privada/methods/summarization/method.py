@@ -67,7 +67,9 @@ class Summarization(Method):
     )
     n_features: int = setting(140, "Random Fourier features, half of them cosines.")
     consumer: str = setting(
-        "consumer", "The party that holds the validation set; all others contribute rows."
+        "consumer",
+        "The party that holds the validation set; all others contribute rows.",
+        read=lambda place, key: place.section.string(key),  # a study has to name it
     )
     curator: str = setting("curator", "Who receives the rows, as the owners' policies name it.")
     validation_epsilon: float | None = setting(
@@ -165,10 +167,10 @@ class Summarization(Method):
         from privada.methods.summarization.learner.learn import InitialRows, Matching
         from privada.methods.summarization.questions.matching import FourierEmbedding
 
-        if self.gamma is None:
-            raise InputError("Expected gamma and bounds, both public; none is guessed.")
         if self.consumer not in parties:
             raise InputError(f"Expected consumer to be one of {', '.join(parties)}, got {self.consumer!r}.")
+        if self.gamma is None:
+            raise InputError("Expected gamma, the public parameter of the kernel; none is guessed.")
         if len(parties) < 2:
             raise InputError("Expected at least one owner beside the consumer.")
         widths = {schema.width for schema in parties.values()}

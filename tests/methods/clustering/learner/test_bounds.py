@@ -126,8 +126,8 @@ def test_the_theorem_bounds_the_difference_of_every_choice(guarantee, radius, si
     asked = NeighbourAverages(targets=coreset, t=40, radius=RADIUS, guarantee=guarantee.part(0.7))
     about = SourceRadius(targets=target, t=40, radius=RADIUS, guarantee=guarantee.part(0.3))
     for seed in range(5):
-        house = owner(source, seed, guarantee)
-        release, estimate = house.answer(asked), estimate_radius(about, house.answer(about))
+        holder = owner(source, seed, guarantee)
+        release, estimate = holder.answer(asked), estimate_radius(about, holder.answer(about))
         found = cost_bound(target, target[:3], asked, release, radius=estimate, confidence=0.999)
         sanitised = sanitise(asked, release).points
         for _ in range(20):
@@ -142,8 +142,8 @@ def test_k_norm_averages_have_a_bound_too():
     target, source = rng.normal(0, 0.1, size=(30, 2)), rng.normal(0, 0.1, size=(500, 2))
     asked = NeighbourAverages(targets=target, t=40, radius=RADIUS, noise="k-norm", guarantee=PURE.part(0.7))
     about = SourceRadius(targets=target, t=40, radius=RADIUS, guarantee=PURE.part(0.3))
-    house = owner(source, 0, PURE)
-    release, estimate = house.answer(asked), estimate_radius(about, house.answer(about))
+    holder = owner(source, 0, PURE)
+    release, estimate = holder.answer(asked), estimate_radius(about, holder.answer(about))
     found = cost_bound(target, target[:3], asked, release, radius=estimate)
     gap = abs(cost(target, source, target[:3]) - cost(target, sanitise(asked, release).points, target[:3]))
     assert gap <= found.difference < 100

@@ -245,8 +245,8 @@ def test_with_little_noise_a_draw_is_where_the_source_is(width):
     source = np.clip(rng.normal(0.2, 0.02, size=(400, width)), -0.5, 0.5)
     question = GridPyramid(levels=(2, 4), domain=0.5, width=width, guarantee=ZCDP(rho=50.0, relation=AR))
     schema = Schema.of_numbers(bounds=(-0.5, 0.5), width=width)
-    house = Owner(source, schema=schema, dataset="s", budget=ZCDP(rho=50.0, relation=AR))
-    drawn = PyramidPosterior(question, house.answer(question)).draw(rng)
+    holder = Owner(source, schema=schema, dataset="s", budget=ZCDP(rho=50.0, relation=AR))
+    drawn = PyramidPosterior(question, holder.answer(question)).draw(rng)
     assert len(drawn) > 5
     assert np.mean(np.abs(drawn - 0.2).max(axis=1) < 0.2) > 0.9
 
@@ -255,11 +255,11 @@ def test_noise_alone_draws_little():
     """An empty source: what noise makes up is a handful of points, not a source."""
     question = GridPyramid(levels=(3, 5), domain=0.5, width=2, guarantee=ZCDP(rho=1.0, relation=AR))
     schema = Schema.of_numbers(bounds=(-0.5, 0.5), width=2)
-    house = Owner(
+    holder = Owner(
         np.empty((0, 2)), schema=schema, dataset="s", budget=ZCDP(rho=30.0, relation=AR), allow_empty=True
     )
     rng = np.random.default_rng(4)
-    sizes = [len(PyramidPosterior(question, house.answer(question)).draw(rng)) for _ in range(20)]
+    sizes = [len(PyramidPosterior(question, holder.answer(question)).draw(rng)) for _ in range(20)]
     assert np.mean(sizes) < 40
 
 
@@ -271,8 +271,8 @@ def test_more_rows_in_a_cell_are_more_points_up_to_a_limit():
     sizes = []
     for rows in (20, 5000):
         source = rng.uniform(0.01, 0.12, size=(rows, 2))
-        house = Owner(source, schema=schema, dataset="s", budget=ZCDP(rho=50.0, relation=AR))
-        sizes.append(len(PyramidPosterior(question, house.answer(question)).draw(rng)))
+        holder = Owner(source, schema=schema, dataset="s", budget=ZCDP(rho=50.0, relation=AR))
+        sizes.append(len(PyramidPosterior(question, holder.answer(question)).draw(rng)))
     assert 10 <= sizes[0] <= 40
     assert sizes[1] == MOST_IN_A_CELL
 
@@ -286,8 +286,8 @@ def test_local_draws_lie_in_their_shells_and_in_the_ball():
         cells=cells, shells=[0.05, 0.2], domain=0.5, moments="pooled", guarantee=ZCDP(rho=50.0, relation=AR)
     )
     schema = Schema.of_numbers(bounds=(-0.5, 0.5), width=5)
-    house = Owner(source, schema=schema, dataset="s", budget=ZCDP(rho=50.0, relation=AR))
-    drawn = LocalPosterior(question, house.answer(question), target).draw(rng)
+    holder = Owner(source, schema=schema, dataset="s", budget=ZCDP(rho=50.0, relation=AR))
+    drawn = LocalPosterior(question, holder.answer(question), target).draw(rng)
     assert np.linalg.norm(drawn, axis=1).max() <= 0.5
     near = np.linalg.norm(drawn - cells[0], axis=1) < 0.4
     assert near.mean() > 0.9

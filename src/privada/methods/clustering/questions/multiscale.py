@@ -336,8 +336,8 @@ class LocalMeans(SourceQuestion):
         # First with grids of step 1, to learn the sizes of the noises that the real grids have to suit.
         unit = self._joint_mu(shares, (Grid(), Grid(), Grid())) / mu
         rough = [unit / math.sqrt(share or 1.0) for share in shares]
-        whole = Grid(min(0, Grid.finer_than_both(1.0, rough[0]).exponent))  # no count falls between two steps
-        grids = (whole, Grid.finer_than_both(1.0, rough[1]), Grid.finer_than_both(1.0, rough[2]))
+        count_grid = Grid(min(0, Grid.finer_than_both(1.0, rough[0]).exponent))  # counts are whole steps
+        grids = (count_grid, Grid.finer_than_both(1.0, rough[1]), Grid.finer_than_both(1.0, rough[2]))
         root = mu / self._joint_mu(shares, grids)
         reaches = (float(rows),) * 3  # of one unit in counts, sums and moments, each by itself, in L2
         if self._replaces:
