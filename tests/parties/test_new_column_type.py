@@ -15,7 +15,7 @@ from privada._toml import Section
 from privada.audit import Sample, neighbours, replay
 from privada.audit.rows import records
 from privada.exceptions import SchemaError, StudyError
-from privada.methods.models.model_tree import list_parts
+from privada.methods.models.model_file import list_parts
 from privada.parties import Category, Number, Rows, Schema, make_dummy_rows
 from privada.parties.checks import check_source
 from privada.parties.columns import KINDS, Column, Kind, register_column

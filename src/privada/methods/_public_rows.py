@@ -95,8 +95,8 @@ class PublicFile:
 
     def _is_header(self, first: list[str]) -> bool:
         """Whether a line has a name in it that the card knows, or else anything but numbers."""
-        known = {*self.schema.needed, *self.schema.features}
-        return bool(known & set(first)) or not all(map(_is_number, first[: self.schema.width]))
+        schema_names = {*self.schema.needed, *self.schema.features}
+        return bool(schema_names & set(first)) or not all(map(_is_number, first[: self.schema.width]))
 
     def _matching(self, names: list[str]) -> Schema:
         """The card if the file has its columns, or one of plain numbers if it has its features."""
@@ -133,10 +133,10 @@ class PublicFile:
     def _unnamed_labels(self, labels: npt.NDArray[np.str_]) -> npt.NDArray[Any]:
         if not self.schema.class_names:
             return _as_finite(labels)
-        known = {str(value): value for value in self.schema.class_names}
-        if strange := sorted(set(labels) - set(known)):
-            raise InputError(f"{strange[0]} is not one of the classes {', '.join(known)}.")
-        return self.schema.classes.encode(np.array([known[text] for text in labels]))
+        codes = {str(value): value for value in self.schema.class_names}
+        if strange := sorted(set(labels) - set(codes)):
+            raise InputError(f"{strange[0]} is not one of the classes {', '.join(codes)}.")
+        return self.schema.classes.encode(np.array([codes[text] for text in labels]))
 
 
 def _as_numbers(schema: Schema) -> tuple[Number, ...]:
@@ -150,16 +150,16 @@ def _name_difference(names: list[str], wanted: list[str]) -> str:
     doubled = sorted({name for name in names if names.count(name) > 1})
     lacking = [name for name in wanted if name not in names]
     unknown = [name for name in names if name not in wanted]
-    said = [
-        f"{what}: {', '.join(map(repr, found))}"
-        for what, found in (
+    differences = [
+        f"{what}: {', '.join(map(repr, columns))}"
+        for what, columns in (
             ("columns of one name", doubled),
             ("columns that the owner's card has and the file lacks", lacking),
             ("columns that the owner's card does not ask for", unknown),
         )
-        if found
+        if columns
     ]
-    return "; ".join(said) + "."
+    return "; ".join(differences) + "."
 
 
 def _is_number(word: str) -> bool:

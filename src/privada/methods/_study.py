@@ -59,8 +59,8 @@ def _read(
 def model_settings(schema: Schema, guarantee: Guarantee) -> dict[str, Any]:
     """Settings of the estimator that a study's result becomes: its columns, and what was asked for."""
     columns = replace(schema, label=None, size=None, person_id=None, max_rows=None)
-    given = {name: getattr(guarantee, name, None) for name in ("epsilon", "delta", "rho")}
-    return {"schema": columns, "relation": guarantee.relation.value, **given}
+    budget = {name: getattr(guarantee, name, None) for name in ("epsilon", "delta", "rho")}
+    return {"schema": columns, "relation": guarantee.relation.value, **budget}
 
 
 def name_columns(model: Any, schema: Schema) -> None:

@@ -116,25 +116,25 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         read_docstring(inspect.getdoc(type(self)) or "")
         return super()._get_params_html(*args, **options)
 
-    def _read_frames(self, **given: Any) -> list[Any]:
+    def _read_frames(self, **tables: Any) -> list[Any]:
         """Public and private rows of a fit as arrays of the same columns, in the order of the arguments.
 
         Frames are matched by name, and the names are kept; with a schema they are encoded by it.
         """
-        given = {name: self._without_person(rows) for name, rows in given.items()}
-        present = {name: rows for name, rows in given.items() if rows is not None}
+        tables = {name: self._without_person(rows) for name, rows in tables.items()}
+        present = {name: rows for name, rows in tables.items() if rows is not None}
         for name, rows in present.items():
             refuse_sparse(rows, name=name)
         self._keep_names(present)
-        return [None if rows is None else self._read_rows(rows, name=name) for name, rows in given.items()]
+        return [None if rows is None else self._read_rows(rows, name=name) for name, rows in tables.items()]
 
     def _keep_names(self, given: Mapping[str, Any]) -> None:
-        found = [names for rows in given.values() if (names := names_of(rows)) is not None]
+        all_names = [names for rows in given.values() if (names := names_of(rows)) is not None]
         self.__dict__.pop("feature_names_in_", None)
         if self.schema is not None:
-            self.feature_names_in_ = np.array([each.name for each in self.schema.columns], dtype=object)
-        elif found:
-            self.feature_names_in_ = np.array(found[0], dtype=object)
+            self.feature_names_in_ = np.array([column.name for column in self.schema.columns], dtype=object)
+        elif all_names:
+            self.feature_names_in_ = np.array(all_names[0], dtype=object)
 
     def _read_rows(self, rows: Any, *, name: str = "X") -> Any:
         """Rows as an array with the columns of the fit."""
@@ -149,11 +149,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Rows to predict, checked: columns by name, and as many as the fit had."""
         check_is_fitted(self)
         rows = _check.matrix(X=self._read_rows(X))
-        width, known = rows.shape[1], self.n_features_in_
-        if width != known:
+        width, expected = rows.shape[1], self.n_features_in_
+        if width != expected:
             raise InputError(
-                f"Expected X to have {known} columns, got {width}. (X has {width} features, but "
-                f"{type(self).__name__} is expecting {known} features as input.)"
+                f"Expected X to have {expected} columns, got {width}. (X has {width} features, but "
+                f"{type(self).__name__} is expecting {expected} features as input.)"
             )
         return rows
 
@@ -163,11 +163,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _unit(self) -> Unit:
         """What is protected: a row, or a person with at most ``max_rows``."""
-        known = None if self.schema is None else self.schema.max_rows
-        given = self._dataset().max_rows
-        if None not in (known, given) and known != given:
-            raise InputError(f"Expected max_rows to be the schema's, {known}, got {given}.")
-        most = known if given is None else given
+        of_schema = None if self.schema is None else self.schema.max_rows
+        of_dataset = self._dataset().max_rows
+        if None not in (of_schema, of_dataset) and of_schema != of_dataset:
+            raise InputError(f"Expected max_rows to be the schema's, {of_schema}, got {of_dataset}.")
+        most = of_schema if of_dataset is None else of_dataset
         return ROW if most is None else Unit(name="person", max_rows=most)
 
     def _read_person(self, person: Any, rows: Any, owner: Any = None) -> npt.NDArray[Any] | None:
@@ -268,7 +268,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if owner is not None:
             return hold_owner(owner, budget)
         warn_of_unpaid_steps(self)
-        known = self._dataset()
+        about = self._dataset()
         if budget.unit != ROW:
             schema = replace(schema, person_id="person", max_rows=budget.unit.max_rows)
         return hold_rows(
@@ -277,9 +277,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             schema=schema,
             budget=budget,
             name=name,
-            ledger=known.ledger,
-            dataset=known.names(1)[0] if dataset is None else dataset,
-            table=known.table,
+            ledger=about.ledger,
+            dataset=about.names(1)[0] if dataset is None else dataset,
+            table=about.table,
             columns=self._columns(rows),
             insecure_seed=None if self.insecure_seed is None else self.insecure_seed + turn,
             allow_empty=allow_empty or self._allow_empty,
@@ -323,11 +323,12 @@ def check_owner(owner: Any, **arrays: Any) -> None:
     """Refuse what is not an owner, and private arrays beside one, who has them."""
     if owner is None:
         return
-    for each in owner.values() if isinstance(owner, Mapping) else (owner,):
-        require_owner(each)
-    given = [name for name, array in arrays.items() if array is not None]
-    if given:
-        raise InputError(f"Expected no {' and '.join(given)} beside owner=, who holds the private rows.")
+    for party in owner.values() if isinstance(owner, Mapping) else (owner,):
+        require_owner(party)
+    given_arrays = [name for name, array in arrays.items() if array is not None]
+    if given_arrays:
+        names = " and ".join(given_arrays)
+        raise InputError(f"Expected no {names} beside owner=, who holds the private rows.")
 
 
 __all__ = ["PrivateEstimator", "check_owner"]

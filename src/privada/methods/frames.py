@@ -20,12 +20,12 @@ from privada.exceptions import InputError
 
 def names_of(rows: Any) -> tuple[str, ...] | None:
     """Names of a frame's or table's columns; None if it has none, or some that are not text."""
-    found = getattr(rows, "column_names", None)  # Arrow
-    if found is None:
-        found = getattr(rows, "columns", None)  # pandas, polars
-    if found is None or callable(found):
+    columns = getattr(rows, "column_names", None)  # Arrow
+    if columns is None:
+        columns = getattr(rows, "columns", None)  # pandas, polars
+    if columns is None or callable(columns):
         return None
-    names = tuple(found)
+    names = tuple(columns)
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
@@ -38,17 +38,17 @@ def in_order(rows: Any, names: tuple[str, ...] | None, *, name: str) -> npt.NDAr
         Names are missing, too many, or not unique: the message says which.
     """
     refuse_sparse(rows, name=name)
-    found = names_of(rows)
-    if names is None or found is None:
+    given = names_of(rows)
+    if names is None or given is None:
         return np.asarray(rows)
     missing, extra = (
-        [each for each in names if each not in found],
-        [each for each in found if each not in names],
+        [name for name in names if name not in given],
+        [name for name in given if name not in names],
     )
-    if missing or extra or len(set(found)) != len(found):
+    if missing or extra or len(set(given)) != len(given):
         raise InputError(f"Expected {name} to have the columns of fit; {_difference(missing, extra)}.")
     array = np.asarray(rows)
-    return array if found == names else array[:, [found.index(each) for each in names]]
+    return array if given == names else array[:, [given.index(column) for column in names]]
 
 
 def take_column(rows: Any, column: str) -> npt.NDArray[Any]:
@@ -74,14 +74,14 @@ def without_column(rows: Any, column: str) -> Any:
 
 
 def _difference(missing: list[str], extra: list[str]) -> str:
-    said = [f"missing: {_listed(missing)}"] if missing else []
-    said += [f"unknown: {_listed(extra)}"] if extra else []
-    return "; ".join(said) or "some are there twice"
+    differences = [f"missing: {_listed(missing)}"] if missing else []
+    differences += [f"unknown: {_listed(extra)}"] if extra else []
+    return "; ".join(differences) or "some are there twice"
 
 
 def _listed(names: list[str], most: int = 5) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    listed = ", ".join(repr(name) for name in names[:most])
+    return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
 
 
 def refuse_sparse(rows: Any, *, name: str) -> None:

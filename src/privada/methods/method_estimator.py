@@ -163,7 +163,7 @@ class MethodEstimator(PrivateEstimator):
             if isinstance(owner, Mapping) and not method.asks_several:
                 raise InputError("Expected owner to be one Owner: this method asks a single one.")
             owners = dict(owner) if isinstance(owner, Mapping) else {next(iter(self._names(1))): owner}
-            schemas = {name: each.schema for name, each in owners.items()}
+            schemas = {name: party.schema for name, party in owners.items()}
             parts = ()
         guarantee = self._guarantee()
         seed = getattr(self, "random_state", None)
@@ -305,7 +305,7 @@ class MethodEstimator(PrivateEstimator):
             "label_bounds": schema.label_bounds,
         }
         values |= {name: getattr(guarantee, name, None) for name in ("epsilon", "delta", "rho")}
-        values |= {each.name: getattr(method, each.name) for each in fields(method)}
+        values |= {declared.name: getattr(method, declared.name) for declared in fields(method)}
         names = inspect.signature(cls.__init__).parameters
         estimator = cls(**{name: value for name, value in values.items() if name in names})
         estimator.n_features_in_ = schema.width

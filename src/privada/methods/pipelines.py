@@ -37,9 +37,9 @@ def _find_pipeline(estimator: Any) -> Pipeline | None:
     for _ in range(DEEPEST):
         if frame is None:
             return None
-        found = frame.f_locals.get("self")
-        if isinstance(found, Pipeline) and found.steps and found.steps[-1][1] is estimator:
-            return found
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, Pipeline) and caller.steps and caller.steps[-1][1] is estimator:
+            return caller
         frame = frame.f_back
     return None
 

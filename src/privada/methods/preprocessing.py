@@ -79,8 +79,8 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         self.__dict__.pop("feature_names_in_", None)
         names = names_of(X)
         if names is not None:
-            known = names if self.schema is None else self.schema.features
-            self.feature_names_in_ = np.array(known, dtype=object)
+            columns = names if self.schema is None else self.schema.features
+            self.feature_names_in_ = np.array(columns, dtype=object)
 
     def transform(self, X: Any) -> FloatArray:
         """Rows between 0 and 1."""
@@ -201,13 +201,13 @@ def make_private_pipeline(*steps: Any) -> Pipeline:
     """
     from sklearn.pipeline import make_pipeline
 
-    made = make_pipeline(*steps)
-    if unpaid := unpaid_steps(made):
+    pipeline = make_pipeline(*steps)
+    if unpaid := unpaid_steps(pipeline):
         raise InputError(
             f"The step {unpaid[0]} would be fitted to private rows, which nobody pays for; use "
             f"PublicScaler, or FrozenEstimator({unpaid[0]}) fitted to public rows."
         )
-    return made
+    return pipeline
 
 
 __all__ = ["PublicEncoder", "PublicScaler", "make_private_pipeline", "unpaid_steps"]

@@ -44,8 +44,8 @@ class Situation:
 
     def fits(self, *, want: str, private: str = "", yours: str = "") -> bool:
         """Whether nothing that was said speaks against it; what was not said is left open."""
-        said = ((self.want, want), (self.private, private), (self.yours, yours))
-        return all(not given or not own or own == given for own, given in said)
+        answers = ((self.want, want), (self.private, private), (self.yours, yours))
+        return all(not answer or not own or own == answer for own, answer in answers)
 
 
 __all__ = ["SIDES", "WANTS", "YOURS", "Situation"]

@@ -111,7 +111,7 @@ def describe_owner(
     """
     low, high = bounds
     columns = "\n".join(
-        f'[[schema.columns]]\nname = "{each}"\nlow = {low}\nhigh = {high}\n' for each in table.names
+        f'[[schema.columns]]\nname = "{name}"\nlow = {low}\nhigh = {high}\n' for name in table.names
     )
     size = f"[schema]\nsize = {len(table.rows)} # declared, and so public\n\n" if public_size else ""
     return f"""\

@@ -38,8 +38,8 @@ def write_example(folder: Path, *, name: str = "cells") -> list[Path]:
     for file, text in texts.items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(text, encoding="utf-8")
-    made = [path for owner in template.owners for path in _open_ledger(folder / owner)]
-    return [*(folder / file for file in texts), *made]
+    ledger_files = [path for owner in template.owners for path in _open_ledger(folder / owner)]
+    return [*(folder / file for file in texts), *ledger_files]
 
 
 def find_template(name: str) -> StudyTemplate:

@@ -97,12 +97,12 @@ def run_study(study: Study) -> Outcome:
     check_ahead(study.inquiry.asks, files)
     owners = {name: Owner.from_file(file) for name, file in files.items()}
     before = {name: _height(owner) for name, owner in owners.items()}
-    seen: list[Release] = []
-    result = run(study.inquiry, owners, witness=seen.append)
+    releases: list[Release] = []
+    result = run(study.inquiry, owners, witness=releases.append)
     return Outcome(
         study=study,
         result=name_result(result, study.schema),
-        releases=tuple(seen),
+        releases=tuple(releases),
         ledgers={name: _written(owner, before[name]) for name, owner in owners.items()},
         learnt=result,
     )
@@ -122,12 +122,12 @@ def learn_from(
     """
     if study.at_hand and not any(map(mailbox.has_reply, study.first_asks)):
         check_ahead(study.inquiry.asks, study.at_hand)
-    seen: list[Release] = []
-    result = mailbox.learn(study.inquiry, patience=patience, witness=seen.append, watch=watch)
+    releases: list[Release] = []
+    result = mailbox.learn(study.inquiry, patience=patience, witness=releases.append, watch=watch)
     return Outcome(
         study=study,
         result=name_result(result, study.schema),
-        releases=tuple(seen),
+        releases=tuple(releases),
         ledgers={},
         learnt=result,
     )

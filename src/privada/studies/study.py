@@ -79,7 +79,7 @@ class Study:
         home = Path(path).resolve().parent
         about, budget = top.section("study"), top.section("budget")
         parties = _parties(top.section("owners"), home)
-        named = _method(_asked(top, method))
+        method_type = _method(_asked(top, method))
         with about.blaming("seed"):
             seed = _check.count(least=0, seed=about.whole("seed", 0))
         with about.blaming("again"):
@@ -96,7 +96,7 @@ class Study:
             home=home,
             parties=parties,
             guarantee=_guarantee(budget, parties),
-            method=named,
+            method=method_type,
             _file=Path(path),
             _settings=method,
         )
@@ -152,14 +152,14 @@ def _parties(section: Section, home: Path) -> dict[str, OwnerFile | Card]:
 
 
 def _party(section: Section, home: Path) -> OwnerFile | Card:
-    named = [key for key in ("owner", "schema") if key in section]
-    if len(named) != 1:
+    keys = [key for key in ("owner", "schema") if key in section]
+    if len(keys) != 1:
         section.fail("owner", 'expected either owner = "owner.toml" or schema = "schema.toml".')
-    path = home / section.string(named[0])
+    path = home / section.string(keys[0])
     section.done()
     if not path.is_file():
-        section.fail(named[0], f"there is no file {path.name}.")
-    return OwnerFile.read(path) if named == ["owner"] else Card.read(path)
+        section.fail(keys[0], f"there is no file {path.name}.")
+    return OwnerFile.read(path) if keys == ["owner"] else Card.read(path)
 
 
 def _asked(top: Section, settings: Mapping[str, Any] | None) -> Section:
@@ -177,8 +177,8 @@ def _method(section: Section) -> type[Method]:
 def _guarantee(section: Section, parties: Mapping[str, OwnerFile | Card]) -> Guarantee:
     promised = {(party.relation, party.schema.unit) for party in parties.values()}
     if len(promised) > 1:
-        said = "; ".join(f"{name}: {p.relation}, {p.schema.unit}" for name, p in parties.items())
-        section.fail("", f"the owners protect different things ({said}); a study needs one.")
+        promises = "; ".join(f"{name}: {p.relation}, {p.schema.unit}" for name, p in parties.items())
+        section.fail("", f"the owners protect different things ({promises}); a study needs one.")
     ((relation, unit),) = promised
     numbers = {name: section.number(name, None) for name in ("epsilon", "delta", "rho")}
     with section.blaming("epsilon", "delta", "rho"):
@@ -187,8 +187,8 @@ def _guarantee(section: Section, parties: Mapping[str, OwnerFile | Card]) -> Gua
 
 def check_method(study: Study, name: str) -> None:
     """Raise an `InputError` unless the study is of the method that a command names."""
-    asked = find_method(name)
-    if asked.name != study.method.name:
+    named_method = find_method(name)
+    if named_method.name != study.method.name:
         raise InputError(f"The study's method.name is {study.method.name!r}, the command says {name!r}.")
 
 

@@ -72,30 +72,30 @@ class Numbers:
     def draw(self, axes: Any) -> None:
         """Draw the largest of them into axes, in their order."""
         size = np.abs(self.values).max(axis=1)
-        shown = np.sort(np.argsort(-size, kind="stable")[:MOST_NUMBERS])
-        places, count = np.arange(len(shown)), len(self.series)
+        largest = np.sort(np.argsort(-size, kind="stable")[:MOST_NUMBERS])
+        places, count = np.arange(len(largest)), len(self.series)
         for at, name in enumerate(self.series):
             y = places + 0.6 * ((at + 0.5) / count - 0.5)
             colour = GROUPS[at % len(GROUPS)]
-            value = self.values[shown, at]
-            low, high = (np.zeros_like(value), value) if self.ends is None else self.ends[:, shown, at]
+            value = self.values[largest, at]
+            low, high = (np.zeros_like(value), value) if self.ends is None else self.ends[:, largest, at]
             axes.hlines(y, low, high, color=colour, alpha=0.35, linewidth=3)
             axes.plot(value, y, "o", color=colour, markersize=4.5, label=name or None)
         axes.axvline(0, color=_plot.LINE, linewidth=1, zorder=0)
-        axes.set_yticks(places, [self.names[each] for each in shown], parse_math=False)
+        axes.set_yticks(places, [self.names[place] for place in largest], parse_math=False)
         axes.invert_yaxis()
-        left = f" (the largest {MOST_NUMBERS} of {len(self.names)})" if len(shown) < len(self.names) else ""
-        _plot.name_axes(axes, title=self.title + left, x=self.label)
+        note = f" (the largest {MOST_NUMBERS} of {len(self.names)})" if len(largest) < len(self.names) else ""
+        _plot.name_axes(axes, title=self.title + note, x=self.label)
         if count > 1:
             _write_legend(axes)
 
 
 def draw_model(panels: Sequence[Map | Numbers], *, title: str) -> Any:
     """A figure with these panels side by side."""
-    tallest = max((len(each.names) for each in panels if isinstance(each, Numbers)), default=0)
+    tallest = max((len(panel.names) for panel in panels if isinstance(panel, Numbers)), default=0)
     height = max(4.2, 0.25 * min(tallest, MOST_NUMBERS) + 1.2)
-    figure, found = _plot.new_figure(len(panels), height=height)
-    for axes, panel in zip(found, panels, strict=True):
+    figure, all_axes = _plot.new_figure(len(panels), height=height)
+    for axes, panel in zip(all_axes, panels, strict=True):
         panel.draw(axes)
     figure.suptitle(title, color=_plot.INK, fontsize=11, x=0.02, ha="left", parse_math=False)
     return figure
@@ -112,8 +112,8 @@ class Flattening:
         rows = np.asarray(public, dtype=np.float64)
         width = rows.shape[1]
         self._middle, self._turn = np.zeros(width), np.eye(width, 2)
-        known = ("", "") if names is None else (*names[:2], "")[:2]
-        self.names: tuple[str, str] = (str(known[0]), str(known[1]))
+        first, second = ("", "") if names is None else (*names[:2], "")[:2]
+        self.names: tuple[str, str] = (str(first), str(second))
         if width > 2:
             self._middle = rows.mean(axis=0)
             main = np.linalg.svd(rows - self._middle, full_matrices=False)[2][:2]
@@ -153,8 +153,8 @@ def name_thirds(numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], list[Any]]
 
 def group_points(at: FloatArray, labels: npt.NDArray[Any], names: Iterable[Any]) -> list[Points]:
     """A group for each label that there is."""
-    found = ((name, at[labels == name]) for name in names)
-    return [Points(name=str(name), at=part) for name, part in found if len(part)]
+    groups = ((name, at[labels == name]) for name in names)
+    return [Points(name=str(name), at=group) for name, group in groups if len(group)]
 
 
 def _write_legend(axes: Any) -> None:

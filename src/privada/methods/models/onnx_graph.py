@@ -111,12 +111,12 @@ class OnnxGraph:
 
         renamed = [helper.make_node("Identity", [source], [name]) for name, source in outputs.items()]
         kinds = {"label": (TensorProto.INT64, ["rows"])}
-        made = [
+        infos = [
             helper.make_tensor_value_info(name, *kinds.get(name, (TensorProto.DOUBLE, ["rows", None])))
             for name in outputs
         ]
         rows = helper.make_tensor_value_info(self.rows, TensorProto.DOUBLE, ["rows", self.width])
-        graph = helper.make_graph([*self._nodes, *renamed], "privada", [rows], made, self._constants)
+        graph = helper.make_graph([*self._nodes, *renamed], "privada", [rows], infos, self._constants)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", LEARNT_OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name="privada")
         for key, value in notes.items():
@@ -136,7 +136,7 @@ def add_trees(graph: OnnxGraph, x: str, *, splits: Any, cuts: Any, trees: Any, s
     own = np.arange(len(splits)) - trees[owner, 0]
     leaf = splits[:, 0] < 0
     below = np.where(leaf[:, None], 0, splits[:, 1:] - trees[owner, :1])
-    found = graph.apply(
+    sums = graph.apply(
         "TreeEnsembleRegressor",
         x,
         domain="ai.onnx.ml",
@@ -144,7 +144,7 @@ def add_trees(graph: OnnxGraph, x: str, *, splits: Any, cuts: Any, trees: Any, s
         nodes_treeids=owner.tolist(),
         nodes_nodeids=own.tolist(),
         nodes_featureids=np.where(leaf, 0, splits[:, 0]).tolist(),
-        nodes_modes=["LEAF" if each else "BRANCH_LEQ" for each in leaf],
+        nodes_modes=["LEAF" if is_leaf else "BRANCH_LEQ" for is_leaf in leaf],
         nodes_truenodeids=below[:, 0].tolist(),
         nodes_falsenodeids=below[:, 1].tolist(),
         nodes_values_as_tensor=_tensor("nodes", np.where(leaf, 0.0, cuts)),
@@ -153,7 +153,7 @@ def add_trees(graph: OnnxGraph, x: str, *, splits: Any, cuts: Any, trees: Any, s
         target_ids=trees[owner[leaf], 1].tolist(),
         target_weights_as_tensor=_tensor("leaves", cuts[leaf]),
     )
-    return graph.apply("Cast", found, to=11)
+    return graph.apply("Cast", sums, to=11)
 
 
 def _tensor(name: str, values: npt.NDArray[np.float64]) -> Any:

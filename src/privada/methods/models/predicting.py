@@ -46,10 +46,10 @@ def predict_table(
     X = _read_rows(model, Path(rows_file), Dialect() if dialect is None else dialect)
     predicted = np.asarray(model.predict(X)).tolist()
     if not hasattr(model, "predict_proba") or len(model.classes_) > MOST_NAMED:
-        return [["prediction"], *([each] for each in predicted)]
+        return [["prediction"], *([prediction] for prediction in predicted)]
     shares = model.predict_proba(X).tolist()
     header = ["prediction", *(f"probability of {name}" for name in model.classes_.tolist())]
-    return [header, *([each, *share] for each, share in zip(predicted, shares, strict=True))]
+    return [header, *([prediction, *share] for prediction, share in zip(predicted, shares, strict=True))]
 
 
 def _read_rows(model: Any, path: Path, dialect: Dialect) -> Any:
@@ -68,13 +68,13 @@ def _read_columns(path: Path, schema: Schema, dialect: Dialect) -> Any:
     blob = _files.read_bytes(path, largest=_files.LARGEST_TABLE)
     plain = replace(dialect, compression="none")  # a small file could unfold to any size
     file = CsvFile(path.name, lambda: pa.BufferReader(blob), plain, schema.columns)
-    names, wanted = file.names(), [column.name for column in schema.columns]
-    if missing := [name for name in wanted if name not in names]:
+    names, needed = file.names(), [column.name for column in schema.columns]
+    if missing := [name for name in needed if name not in names]:
         raise InputError(
-            f"Expected a header with the columns {', '.join(wanted)}; there is no {missing[0]}. "
+            f"Expected a header with the columns {', '.join(needed)}; there is no {missing[0]}. "
             "If the file is not written with commas, say how it is: --delimiter."
         )
-    batches = list(file.batches(wanted, BATCH))
+    batches = list(file.batches(needed, BATCH))
     if not batches:
         raise InputError(f"There are no rows in {path.name}.")
     return pa.Table.from_batches(batches)
@@ -86,8 +86,8 @@ def read_features(
     """Rows of a file of numbers, as a model takes them; errors name the line and the column."""
     written = Dialect() if dialect is None else dialect
     text = _decode(Path(path), written.encoding)
-    found = csv.reader(io.StringIO(text), delimiter=written.delimiter, quotechar=written.quote)
-    lines = [[_point(word, written) for word in line] for line in found if line]
+    rows = csv.reader(io.StringIO(text), delimiter=written.delimiter, quotechar=written.quote)
+    lines = [[_point(word, written) for word in line] for line in rows if line]
     if not lines:
         raise InputError(f"There are no rows in {Path(path).name}.")
     header = None if _are_numbers(lines[0]) else [name.strip() for name in lines[0]]
@@ -115,15 +115,15 @@ def _point(word: str, dialect: Dialect) -> str:
     return plain if _are_numbers([plain]) else word
 
 
-def _find_columns(header: list[str] | None, found: int, width: int, names: Any) -> list[int]:
+def _find_columns(header: list[str] | None, columns: int, width: int, names: Any) -> list[int]:
     """Where each feature stands."""
     if header is not None and names is not None:
         missing = [str(name) for name in names if str(name) not in header]
         if missing:
             raise InputError(f"Expected columns {', '.join(map(str, names))}; there is no {missing[0]}.")
         return [header.index(str(name)) for name in names]
-    if found != width:
-        raise InputError(f"Expected rows of {width} columns, one for each feature, got {found}.")
+    if columns != width:
+        raise InputError(f"Expected rows of {width} columns, one for each feature, got {columns}.")
     return list(range(width))
 
 
@@ -139,12 +139,12 @@ def _numbers(words: list[str], order: list[int], length: int, line: int) -> list
     if len(words) != length:
         raise InputError(f"Line {line} has {len(words)} columns, the first one {length}.")
     try:
-        found = [float(words[at]) for at in order]
+        numbers = [float(words[at]) for at in order]
     except ValueError:
         raise InputError(f"Line {line} holds something that is not a number.") from None
-    if not np.isfinite(found).all():
+    if not np.isfinite(numbers).all():
         raise InputError(f"Line {line} holds a missing or infinite number.")
-    return found
+    return numbers
 
 
 __all__ = ["predict_table", "read_features"]

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from privada import PureDP
 from privada.exceptions import InputError, WireError
-from privada.methods.models.model_tree import TreeReader, TreeWriter
+from privada.methods.models.model_file import TreeReader, TreeWriter
 
 SHARED = np.arange(4.0)
 
