@@ -347,12 +347,7 @@ def _audit(
 
 
 def count_events(
-    guesses: list[Guess],
-    outcomes: Outcomes,
-    *,
-    claimed: Guarantee,
-    confidence: float,
-    pair: str = "",
+    guesses: list[Guess], outcomes: Outcomes, *, claimed: Guarantee, confidence: float, pair: str = ""
 ) -> AuditResult:
     """Bound a claim by outcomes on which the events were not chosen."""
     # Points and a curve share the error
@@ -436,11 +431,4 @@ def audit_search(
         numbers = [np.ravel(release[name]).astype(np.float64) for name in sorted(release.payload)]
         return np.concatenate([[float(fitted.best_index_)], *numbers])
 
-    return audit_mechanism(
-        fit,
-        rows,
-        neighbour,
-        claimed=search.price(),
-        trials=trials,
-        confidence=confidence,
-    )
+    return audit_mechanism(fit, rows, neighbour, claimed=search.price(), trials=trials, confidence=confidence)

@@ -53,11 +53,7 @@ class RowFunctionAudit:
 
 
 def audit_row_function(
-    function: Callable[[list[Row]], Any],
-    rows: Sequence[Row],
-    *,
-    replaces: bool = False,
-    seed: int = 0,
+    function: Callable[[list[Row]], Any], rows: Sequence[Row], *, replaces: bool = False, seed: int = 0
 ) -> RowFunctionAudit:
     """Check that a function's value for a row does not depend on the other rows.
 

@@ -238,10 +238,7 @@ def _(
 
 @uniform.register
 def _(
-    mechanism: RandomisedResponse,
-    exact: npt.NDArray[Any],
-    output: npt.NDArray[Any],
-    rng: np.random.Generator,
+    mechanism: RandomisedResponse, exact: npt.NDArray[Any], output: npt.NDArray[Any], rng: np.random.Generator
 ) -> FloatArray:
     truth = mechanism.channel()[0, 0]
     turn = (output.ravel() - exact.ravel()) % mechanism.n_classes  # 0: the truth; else which other class

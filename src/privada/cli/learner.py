@@ -47,8 +47,7 @@ release_app = _make_group("See what a release says, and whether it is genuine.")
 @app.command("init", epilog="Example: privada learner init alice --organisation 'University of Somewhere'")
 def init(
     name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="The learner's name, such as alice.", show_default=False),
+        str, typer.Argument(metavar="NAME", help="The learner's name, such as alice.", show_default=False)
     ],
     organisation: Annotated[
         str, typer.Option("--organisation", metavar="TEXT", help="Where the learner works.")
@@ -92,8 +91,7 @@ def init(
 def dummy(
     card: Annotated[Path, typer.Argument(metavar="SCHEMA_TOML", help="The owner card.", show_default=False)],
     out: Annotated[
-        Path,
-        typer.Option("--out", metavar="FILE", help="A new file: .csv or .parquet.", show_default=False),
+        Path, typer.Option("--out", metavar="FILE", help="A new file: .csv or .parquet.", show_default=False)
     ],
     rows: Annotated[int, typer.Option("--rows", min=1, help="How many rows.")] = 100,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same rows.")] = 0,
@@ -219,8 +217,7 @@ def predict(
     ],
     rows: Annotated[Path, typer.Argument(metavar="ROWS", help="Rows as CSV.", show_default=False)],
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Write to this new file instead of printing."),
+        Path | None, typer.Option("--out", metavar="FILE", help="Write to this new file instead of printing.")
     ] = None,
     delimiter: CsvDelimiter = None,
     decimal: CsvDecimal = None,

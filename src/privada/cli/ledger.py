@@ -27,8 +27,7 @@ Place = Annotated[
     ),
 ]
 Key = Annotated[
-    Path | None,
-    typer.Option("--key", metavar="FILE", help="The owner's key; not needed with an owner.toml."),
+    Path | None, typer.Option("--key", metavar="FILE", help="The owner's key; not needed with an owner.toml.")
 ]
 Receipts = Annotated[
     list[Path] | None,
@@ -114,12 +113,7 @@ def show_(
 
 
 @app.command("verify", epilog="Example: privada ledger verify owner.toml --receipt a.release")
-def verify(
-    ledger: Place,
-    key: Key = None,
-    receipt: Receipts = None,
-    as_json: AsJson = False,
-) -> None:
+def verify(ledger: Place, key: Key = None, receipt: Receipts = None, as_json: AsJson = False) -> None:
     """Check every chain, sum, cost and signature, and the receipts that others hold.
 
     Without receipts, a tail that was cut off cannot be found. Ends with 5 if any

@@ -67,11 +67,7 @@ def schema(
     text = card.to_toml()
     if out is not None:
         new_file(out, "--out").write_text(text, encoding="utf-8")
-    plain = {
-        "relation": card.relation.value,
-        "public_key": card.public_key,
-        "schema": card.schema.to_dict(),
-    }
+    plain = {"relation": card.relation.value, "public_key": card.public_key, "schema": card.schema.to_dict()}
     show.emit(plain, text.rstrip().split("\n") if out is None else [f"Wrote {out}"], as_json=as_json)
 
 
@@ -260,8 +256,7 @@ Digest = Annotated[
     str, typer.Argument(metavar="DIGEST", help="All 64 digits of the question's digest.", show_default=False)
 ]
 OfLearner = Annotated[
-    str | None,
-    typer.Option("--learner", metavar="NAME", help="Decide only for this learner of owner.toml."),
+    str | None, typer.Option("--learner", metavar="NAME", help="Decide only for this learner of owner.toml.")
 ]
 Reconsider = Annotated[
     bool, typer.Option("--reconsider", help="Replace an earlier decision on the same question.")
@@ -295,8 +290,7 @@ def refuse(
     owner: OwnerToml,
     digest: Digest,
     reason: Annotated[
-        str,
-        typer.Option("--reason", metavar="TEXT", help="Why; the learner reads it.", show_default=False),
+        str, typer.Option("--reason", metavar="TEXT", help="Why; the learner reads it.", show_default=False)
     ],
     by: DecidedBy = None,
     learner: OfLearner = None,
@@ -351,8 +345,7 @@ def console_user(
         ),
     ],
     role: Annotated[
-        str,
-        typer.Option("--role", metavar="ROLE", help="viewer, approver or administrator."),
+        str, typer.Option("--role", metavar="ROLE", help="viewer, approver or administrator.")
     ] = "viewer",
     users: Annotated[
         Path | None,

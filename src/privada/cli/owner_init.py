@@ -61,8 +61,7 @@ def init(
         ),
     ] = None,
     page: Annotated[
-        bool,
-        typer.Option("--page", help="Ask on a page in your browser instead, served by this machine."),
+        bool, typer.Option("--page", help="Ask on a page in your browser instead, served by this machine.")
     ] = False,
     passphrase: ProtectKey = False,
     as_json: AsJson = False,

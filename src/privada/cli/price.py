@@ -116,11 +116,7 @@ def forecast(study: StudyFile, as_json: AsJson = False) -> None:
             low, middle, high = map(format_percent, (prediction.low, prediction.ratio, prediction.high))
             rows.append((str(outlook.guarantee), middle, f"{low} to {high}", ""))
             record |= {
-                "forecast": {
-                    "ratio": prediction.ratio,
-                    "low": prediction.low,
-                    "high": prediction.high,
-                },
+                "forecast": {"ratio": prediction.ratio, "low": prediction.low, "high": prediction.high},
                 "beside": prediction.beside or None,
                 "measure": prediction.measure or None,
             }

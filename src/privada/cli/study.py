@@ -68,8 +68,7 @@ def run(
     ] = None,
     key: LearnerKeyFile = None,
     patience: Annotated[
-        float,
-        typer.Option("--patience", metavar="SECONDS", min=0, help="How long to wait for each round."),
+        float, typer.Option("--patience", metavar="SECONDS", min=0, help="How long to wait for each round.")
     ] = 600.0,
     out: ResultFile = None,
     page: PageFile = None,
@@ -195,8 +194,7 @@ def evaluate(
         typer.Option("--owner", metavar="NAME", help="Which of the study's owners; by default the first."),
     ] = None,
     bins: Annotated[
-        int | None,
-        typer.Option("--bins", metavar="N", help="Bins of scores; 1 asks only about predictions."),
+        int | None, typer.Option("--bins", metavar="N", help="Bins of scores; 1 asks only about predictions.")
     ] = None,
     positive: Annotated[
         str | None, typer.Option("--positive", metavar="CLASS", help="The class whose score is binned.")

@@ -356,7 +356,17 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         person = None if (people := more.get("person")) is None else read_persons(people)
         is_held_out = self._hold_out(X, person, _requested(models[0]))
-        self._try_on_public_rows(models, X.shape[1], more)
+        # Fit every candidate on generated rows: one that cannot be fitted is found before a charge
+        size, width = getattr(self.estimator, "size", None) or TRIED_ROWS, X.shape[1]
+        low, high = (np.broadcast_to(bound, (width,)) for bound in models[0]._bounds())
+        generated = np.random.default_rng(0).uniform(low, high, size=(size, width))
+        labels = np.resize(np.asarray(tuple(models[0].classes)), size)
+        persons = {} if person is None else {"person": np.arange(size)}
+        with public_rows(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for model in track(models, "candidates on generated rows"):
+                _clone_uncharged(model).fit(generated, labels, **{**more, **persons})
+
         fitted_on, guarantee = ~is_held_out, self._score_guarantee(_requested(models[0]))
         if person is not None:
             more = {**more, "person": person[fitted_on]}
@@ -399,18 +409,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         best.set_params(**{name: getattr(models[index], name) for name in ("dataset", "insecure_seed")})
         best._statement = spent
         return self._keep(index, best, spent)
-
-    def _try_on_public_rows(self, models: Sequence[Any], width: int, more: Mapping[str, Any]) -> None:
-        """Fit every candidate on generated rows: one that cannot be fitted is found before a charge."""
-        size = getattr(self.estimator, "size", None) or TRIED_ROWS
-        low, high = (np.broadcast_to(bound, (width,)) for bound in models[0]._bounds())
-        X = np.random.default_rng(0).uniform(low, high, size=(size, width))
-        y = np.resize(np.asarray(tuple(models[0].classes)), size)
-        persons = {"person": np.arange(size)} if more.get("person") is not None else {}
-        with public_rows(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for model in track(models, "candidates on generated rows"):
-                _clone_uncharged(model).fit(X, y, **{**more, **persons})
 
     def _hold_out(self, X: Any, person: Any, fit: Guarantee) -> npt.NDArray[np.bool_]:
         """Choose secretly which rows are held out: all of a person, or none."""
