@@ -19,14 +19,16 @@ from privada.methods.reweighting.learner.ladder import AdaptedModel
 from privada.methods.reweighting.method import Reweighting
 from privada.parties.schema import Category, Number, Schema
 
+BOUNDS = "Public limits of the features; by default the source's range, and its width more on both sides."
 
-class _Reweighted(MethodEstimator):
-    """What both estimators share: limits from the public source, and a model that is linear in features."""
+
+class Reweighted(MethodEstimator):
+    """What all estimators share: how a fit is called, limits from the public source, and a picture."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
     predicts_target_labels = True  # skada leaves the labels of the target to those who learn from them
     party = "target"
-    model_: AdaptedModel | AdaptedPredictor
+    model_: Any
 
     def fit(
         self,
@@ -84,7 +86,7 @@ class _Reweighted(MethodEstimator):
             )
         ]
 
-    def _keep(self, model: AdaptedModel | AdaptedPredictor, schema: Schema) -> None:
+    def _keep(self, model: Any, schema: Schema) -> None:
         super()._keep(model, schema)
         self.bounds_ = (schema.box.low, schema.box.high)
 
@@ -94,7 +96,68 @@ class _Reweighted(MethodEstimator):
         return np.clip(self._matrix(X), *self.bounds_)
 
 
-class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
+class ReweightedNumbers(RegressorMixin, Reweighted):  # type: ignore[misc]
+    """What regressors share: the label and its public limits."""
+
+    shared = (
+        *("epsilon", "delta", "rho", "bounds", "label_bounds"),
+        *("random_state", "insecure_seed", "dataset", "schema"),
+    )
+    docs: ClassVar[dict[str, str]] = {
+        "bounds": BOUNDS,
+        "label_bounds": "Public limits of the label, to which private labels and predictions are clipped; by "
+        "default the source's range, widened likewise.",
+    }
+
+    def _label(self, public: Public) -> Number:
+        bounds = self.label_bounds
+        if bounds is None:
+            bounds = _widen(public.y.min(), public.y.max())
+        if np.shape(bounds) != (2,):
+            raise InputError(f"Expected label_bounds to be (low, high), got {bounds!r}.")
+        return Number(name="label", low=float(bounds[0]), high=float(bounds[1]))
+
+    def _read_public(self, public: Public) -> Public:
+        public = super()._read_public(public)
+        try:
+            labels = np.asarray(public.y, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("Expected ys to be numbers; for classes use ReweightedClassifier.") from None
+        if not np.isfinite(labels).all():
+            raise InputError("Expected ys to be finite.")
+        return Public(public.X, labels)
+
+    def _keep(self, model: Any, schema: Schema) -> None:
+        super()._keep(model, schema)
+        assert schema.label_bounds is not None
+        self.label_bounds_ = schema.label_bounds
+
+
+class ReweightedClasses(ClassifierMixin, Reweighted):  # type: ignore[misc]
+    """What classifiers share: the public list of classes."""
+
+    shared = (
+        *("epsilon", "delta", "rho", "classes", "bounds"),
+        *("random_state", "insecure_seed", "dataset", "schema"),
+    )
+    docs: ClassVar[dict[str, str]] = {
+        "classes": "The public list of the labels; by default those of the source.",
+        "bounds": BOUNDS,
+    }
+
+    def _label(self, public: Public) -> Category:
+        names = np.unique(public.y).tolist() if self.classes is None else self.classes
+        return Category(name="label", values=tuple(names))
+
+    def _encode_public(self, public: Public, schema: Schema) -> Public:
+        return Public(public.X, schema.classes.encode(public.y))
+
+    def _keep(self, model: Any, schema: Schema) -> None:
+        super()._keep(model, schema)
+        self.classes_ = np.asarray(schema.classes.names)
+
+
+class ReweightedRegressor(ReweightedNumbers):
     """Fit a regressor for a private target with the help of a public, labelled source.
 
     Models of the public source are mixed, and then corrected along the features, weighted by how precise the
@@ -134,41 +197,16 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
     """
 
     method_type = Reweighting
-    shared = (
-        *("epsilon", "delta", "rho", "bounds", "label_bounds"),
-        *("random_state", "insecure_seed", "dataset", "schema"),
-    )
-    docs: ClassVar[dict[str, str]] = {
-        "bounds": "Public limits of the features; by default the source's range, and its width more on both "
-        "sides.",
-        "label_bounds": "Public limits of the label, to which private labels and predictions are clipped; by "
-        "default the source's range, widened likewise.",
-    }
+    shared = ReweightedNumbers.shared
+    docs: ClassVar[dict[str, str]] = ReweightedNumbers.docs
 
     def _label(self, public: Public) -> Number:
-        bounds = self.label_bounds
-        if bounds is None and self.algorithm == "pcnvxadap":
-            bounds = (-1.0, 1.0)  # to which it clips
-        elif bounds is None:
-            bounds = _widen(public.y.min(), public.y.max())
-        if np.shape(bounds) != (2,):
-            raise InputError(f"Expected label_bounds to be (low, high), got {bounds!r}.")
-        return Number(name="label", low=float(bounds[0]), high=float(bounds[1]))
-
-    def _read_public(self, public: Public) -> Public:
-        public = super()._read_public(public)
-        try:
-            labels = np.asarray(public.y, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError("Expected ys to be numbers; for classes use ReweightedClassifier.") from None
-        if not np.isfinite(labels).all():
-            raise InputError("Expected ys to be finite.")
-        return Public(public.X, labels)
+        if self.label_bounds is None and self.algorithm == "pcnvxadap":
+            return Number(name="label", low=-1.0, high=1.0)  # to which it clips
+        return super()._label(public)
 
     def _keep(self, model: AdaptedModel | AdaptedPredictor, schema: Schema) -> None:
         super()._keep(model, schema)
-        assert schema.label_bounds is not None
-        self.label_bounds_ = schema.label_bounds
         linear_form = model.linear_form()
         if linear_form is not None:
             weights, intercepts = linear_form
@@ -185,7 +223,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         return np.clip(np.ravel(self.model_.scores(rows)), *self.label_bounds_)
 
 
-class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
+class ReweightedClassifier(ReweightedClasses):
     """Fit a classifier for a private target with the help of a public, labelled source.
 
     Attributes
@@ -211,27 +249,8 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     """
 
     method_type = Reweighting
-    shared = (
-        *("epsilon", "delta", "rho", "classes", "bounds"),
-        *("random_state", "insecure_seed", "dataset", "schema"),
-    )
-    docs: ClassVar[dict[str, str]] = {
-        "classes": "The public list of the labels; by default those of the source.",
-        "bounds": ReweightedRegressor.docs["bounds"],
-    }
-
-    def _label(self, public: Public) -> Category:
-        return Category(name="label", values=self._names_of_classes(public.y))
-
-    def _names_of_classes(self, labels: Any) -> tuple[Any, ...]:
-        return tuple(np.unique(labels).tolist() if self.classes is None else self.classes)
-
-    def _encode_public(self, public: Public, schema: Schema) -> Public:
-        return Public(public.X, schema.classes.encode(public.y))
-
-    def _keep(self, model: AdaptedModel | AdaptedPredictor, schema: Schema) -> None:
-        super()._keep(model, schema)
-        self.classes_ = np.asarray(schema.classes.names)
+    shared = ReweightedClasses.shared
+    docs: ClassVar[dict[str, str]] = ReweightedClasses.docs
 
     def _add_to_onnx(self, graph: OnnxGraph) -> str:
         from privada.methods.reweighting.onnx import add_classifier

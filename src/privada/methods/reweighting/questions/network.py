@@ -184,6 +184,16 @@ def shaped(module: Any, vector: FloatArray) -> dict[str, Any]:
     return {name: part.reshape(own[name].shape) for name, part in zip(own, parts, strict=True)}
 
 
+def with_parameters(module: Any, weights: FloatArray) -> Any:
+    """A copy of the module with the parameters that a vector means."""
+    module = copy.deepcopy(module)
+    values = shaped(module, weights)
+    with torch_module().no_grad():
+        for name, part in module.named_parameters():
+            part.copy_(values[name])
+    return module
+
+
 BLOCK = 128
 _BLOCK_NUMBERS = 2**23
 
@@ -258,4 +268,5 @@ __all__ = [
     "resolve",
     "shaped",
     "torch_module",
+    "with_parameters",
 ]
