@@ -262,7 +262,8 @@ class DeepReweightedClassifier(_Deep, ReweightedClasses):
         """Class probabilities of rows."""
         from scipy.special import softmax
 
-        return np.asarray(softmax(self.model_.scores(self._matrix(X)), axis=1))
+        rows = self._matrix(X)
+        return np.asarray(softmax(self.model_.scores(rows), axis=1))
 
     def predict(self, X: Any) -> AnyArray:
         """Most likely class of rows."""
@@ -288,7 +289,8 @@ class DeepReweightedRegressor(_Deep, ReweightedNumbers):
 
     def predict(self, X: Any) -> FloatArray:
         """Predictions of rows, within the label's public limits."""
-        return np.clip(self.model_.scores(self._matrix(X))[:, 0], *self.label_bounds_)
+        rows = self._matrix(X)
+        return np.clip(self.model_.scores(rows)[:, 0], *self.label_bounds_)
 
 
 __all__ = ["DeepModel", "DeepReweightedClassifier", "DeepReweightedRegressor", "DeepReweighting"]
