@@ -41,7 +41,7 @@ _HOMES = {
     "learner.adaptation": ("AdaptedPredictor", "learn_convex", "learn_nonconvex"),
     "deep": ("DeepReweightedClassifier", "DeepReweightedRegressor"),
     "learner.ladder": ("AdaptedModel", "Ladder", "plan"),
-    "questions.supremum": ("Minimum", "Supremum", "labelled", "least_on_ball", "unlabelled"),
+    "questions.supremum": ("Minimum", "Supremum", "labelled", "least_on_ball"),
     "estimator": ("ReweightedClassifier", "ReweightedRegressor"),
     "questions.problem": ("Bounds", "Penalties"),
     "questions.adaptation": ("ConvexAdaptation", "NonconvexAdaptation", "stopping_delta"),
@@ -50,7 +50,6 @@ _HOMES = {
     "questions.module": ("ModuleAdaptation",),
     "privada.methods.linear.questions.features": ("PublicFeatures",),
     "questions.moments": ("CorrectionMoments", "MixtureMoments"),
-    "questions.selection": ("Selection",),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

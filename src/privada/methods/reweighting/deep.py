@@ -114,13 +114,13 @@ class DeepReweighting(Method):
             # B: of ten times a guess among all classes
             loss, outputs = "cross-entropy", len(schema.classes)
             largest_loss = 10 * float(np.log(outputs))
-        seen = scale.standardise(rows), (labels - label_mean) / label_scale
+        scaled = scale.standardise(rows), (labels - label_mean) / label_scale
         start = self._make_module(schema.width, outputs, seed)
-        module = fit_to_source(start, loss, *seen)
+        module = fit_to_source(start, loss, *scaled)
         weights = network.flat(module)
         clip = self.clip
         if clip is None:
-            blocks = network.Gradients(module, loss, *seen).blocks(weights)
+            blocks = network.Gradients(module, loss, *scaled).blocks(weights)
             norms = np.linalg.norm(np.concatenate([slopes for _, _, slopes in blocks]), axis=1)
             clip = max(float(norms.max()), LEAST)
         question = ModuleAdaptation(

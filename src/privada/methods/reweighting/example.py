@@ -22,7 +22,6 @@ from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, N
 from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.methods.reweighting.questions.problem import Penalties
-from privada.methods.reweighting.questions.selection import Selection
 from privada.methods.reweighting.questions.supremum import moments
 from privada.parties.protocol import Inquiry
 from privada.parties.schema import Category, Number, Schema
@@ -192,12 +191,6 @@ def _questions(source: FloatArray, labels: FloatArray) -> Iterator[Question]:
         yield ladder.mixture()
         yield ladder.correction(ladder.start(), guarantee)
         yield replace(ladder.descent(ladder.start(), guarantee), steps=2)
-    yield Selection(
-        weights=np.array([[[0.5], [0.1]], [[0.5], [-0.4]]]),
-        intercepts=np.zeros((2, 1)),
-        largest_loss=1.0,
-        guarantee=PureDP(epsilon=0.1, relation=Relation.REPLACE_ONE),
-    )
     if find_spec("torch") is not None:
         yield _module(source, labels, APPROXIMATE)
 

@@ -60,7 +60,6 @@ class Reweighting(Method):
         "privada.methods.reweighting.questions.adaptation:NonconvexAdaptation",
         "privada.methods.reweighting.questions.moments:MixtureMoments",
         "privada.methods.reweighting.questions.moments:CorrectionMoments",
-        "privada.methods.reweighting.questions.selection:Selection",
         "privada.methods.reweighting.questions.module:ModuleAdaptation",
     )
     retired_paths = ("privada.methods.linear.questions.retired:RetiredReweightingDescent",)

@@ -30,17 +30,17 @@ def _add_public_scores(features: Any, graph: OnnxGraph, rows: str, standard: str
     scores, outputs = len(features.starts), features.outputs
     linear = np.zeros((graph.width, scores))
     linear[:, :outputs] = features.weights
-    found = graph.affine(rows, linear, features.starts)
+    total = graph.affine(rows, linear, features.starts)
     if len(features.trees):
         trees = {"splits": features.splits, "cuts": features.cuts, "trees": features.trees}
-        found = graph.apply("Add", found, add_trees(graph, rows, scores=scores, **trees))
+        total = graph.apply("Add", total, add_trees(graph, rows, scores=scores, **trees))
     if len(features.landmarks):
         far = graph.squared_distances(standard, features.landmarks)
         bumps = graph.apply("Exp", graph.apply("Mul", far, graph.constant([-float(features.bandwidth)])))
         loads = np.zeros((len(features.landmarks), scores))
         loads[:, scores - outputs :] = features.loads
-        found = graph.apply("Add", found, graph.apply("MatMul", bumps, graph.constant(loads)))
-    return found
+        total = graph.apply("Add", total, graph.apply("MatMul", bumps, graph.constant(loads)))
+    return total
 
 
 def _add_public_predictions(features: Any, graph: OnnxGraph, scores: str) -> str:

@@ -20,7 +20,6 @@ from privada.methods.reweighting import (
     NonconvexAdaptation,
     Penalties,
     ReweightingDescent,
-    Selection,
     stopping_delta,
 )
 from privada.methods.reweighting.example import SIZE, domains, example
@@ -316,12 +315,6 @@ def test_the_discrepancy_is_noised_for_its_guarantee_not_for_one():
         (lambda: finite(intercepts=np.zeros((2, 4))), "intercepts"),
         (lambda: finite(source_losses=np.zeros(2)), "source_losses"),
         (lambda: finite(loss="logistic"), "weights"),
-        (
-            lambda: Selection(
-                weights=np.zeros((1, 2, 1)), intercepts=np.zeros((1, 1)), guarantee=PureDP(epsilon=1, **RO)
-            ),
-            "2 or more",
-        ),
     ],
 )
 def test_bad_questions_are_named(make, word):
@@ -368,17 +361,6 @@ def test_hypotheses_of_several_classes_are_scored_each_with_its_own_weights():
     assert Question.from_bytes(question.to_bytes()) == question
     with pytest.raises(InputError, match="2 classes, got 4"):
         question.fits(CLASSES)
-
-
-def test_a_choice_finds_the_better_model(rehearsal):
-    question = Selection(
-        weights=np.array([[[0.5], [0.1]], [[0.5], [-0.4]]]),
-        intercepts=np.zeros((2, 1)),
-        largest_loss=0.5,
-        guarantee=PureDP(epsilon=5, **RO),
-    )
-    rows = Rows(TARGET, schema=example().schema, y=ANSWERS)
-    assert [int(answer_rows(question, rows, noise=rehearsal)["choice"][0]) for _ in range(9)] == [1] * 9
 
 
 def test_clipping_does_not_change_which_model_is_fitted():

@@ -49,10 +49,7 @@ LEVELS = (0.02, 0.1, 0.3)  # of the constant, after the mixture; in residuals, a
 SLOPES = (0.003, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 WIDER, SMALLEST = 2.0, 0.25  # units of differences: of numbers, times the public one; of probabilities
 FLAT = 1e-2  # of the largest variance, added to all in the coordinates of a correction of classes
-DESCENT_FLAT = {
-    "auto": 3e-3,
-    "linear": 1e-4,
-}  # the same of a descent
+DESCENT_FLAT = {"auto": 3e-3, "linear": 1e-4}  # the same of a descent
 DESCENT: dict[str, dict[str, Any]] = {  # a share of 0.1 or 0.03 of each step of 0.1 draws back to the mixture
     "auto": {"decay": 0.1 / 0.9, "steps": 60, "step_size": 0.1 * 0.9},
     "linear": {"decay": 0.03 / 0.97, "steps": 100, "step_size": 0.1 * 0.97},
@@ -87,11 +84,11 @@ class AdaptedModel:
 
     def probabilities(self, X: FloatArray) -> FloatArray:
         """Class probabilities of public rows."""
-        found = np.clip(self.scores(X), 0.0, 1.0)
-        if found.shape[1] == 1:
-            return np.hstack([1 - found, found])
-        total = found.sum(axis=1, keepdims=True)
-        return np.where(total > 0, found / np.where(total > 0, total, 1.0), 1 / found.shape[1])
+        scores = np.clip(self.scores(X), 0.0, 1.0)
+        if scores.shape[1] == 1:
+            return np.hstack([1 - scores, scores])
+        total = scores.sum(axis=1, keepdims=True)
+        return np.where(total > 0, scores / np.where(total > 0, total, 1.0), 1 / scores.shape[1])
 
     def linear_form(self) -> tuple[FloatArray, FloatArray] | None:
         """Weights and intercepts in the features' own units, if the model is linear in them."""
@@ -174,6 +171,12 @@ class Ladder:
         return np.asarray(self.source.predictions.mean(axis=1))
 
     @cached_property
+    def affine_rows(self) -> FloatArray:
+        """Predictions of held-out rows, and a 1."""
+        rows = self.source.rows
+        return np.column_stack([rows[:, self.features.columns :], np.ones(len(rows))])
+
+    @cached_property
     def residual(self) -> float:
         """Its root mean squared residual there; a source without noise says nothing of the target's."""
         labels = self.source.labels
@@ -191,9 +194,9 @@ class Ladder:
     def directions(self) -> int:
         """Directions along which a correction pays; 0 if none follows."""
         enough = PAID_DIRECTIONS * (self.size * self.guarantee.gaussian_mu()) ** (2 / 3)
-        found = int(min(enough, self.features.columns, MOST_DIRECTIONS))
+        count = int(min(enough, self.features.columns, MOST_DIRECTIONS))
         few = min(FEWEST_DIRECTIONS[self.features.link], self.features.columns)
-        return found if found >= few else 0
+        return count if count >= few else 0
 
     def shares(self) -> tuple[Guarantee, Guarantee | None]:
         """What mixture and correction may cost."""
@@ -213,8 +216,9 @@ class Ladder:
     def mixture(self) -> MixtureMoments:
         """Ask how to shift, mix and stretch the public models."""
         start, directions = self.start(), np.concatenate([part for part, _ in self._directions()])
-        seen = np.column_stack([self.source.rows[:, self.features.columns :], np.ones(len(self.source.rows))])
-        lengths = np.sqrt((np.einsum("nj,kjo->nko", seen, directions) ** 2).sum(axis=(1, 2)).mean())
+        lengths = np.sqrt(
+            (np.einsum("nj,kjo->nko", self.affine_rows, directions) ** 2).sum(axis=(1, 2)).mean()
+        )
         return MixtureMoments(
             size=self.size,
             features=self.features,
@@ -233,34 +237,33 @@ class Ladder:
         unit = self.residual / math.sqrt(O)
         constant = np.zeros((O, J * O + 1, O))
         constant[np.arange(O), -1, np.arange(O)] = 1.0
-        yield constant, Block(O, [unit * each for each in SHIFTS])
+        yield constant, Block(O, [unit * size for size in SHIFTS])
         if J > 1:
             apart, units = np.zeros((J, J * O + 1, O)), self._units()
             for j in range(J):
                 shares = np.full(J, -1 / J) + (np.arange(J) == j)
                 apart[j, :-1] = np.kron(shares[:, None], np.eye(O)) / (units[j] * math.sqrt(J))
-            yield apart, Block(J, [units.mean() * math.sqrt(J) * each for each in MIXES])
+            yield apart, Block(J, [units.mean() * math.sqrt(J) * size for size in MIXES])
         middle, spread = self.mean.mean(axis=0), self._spread()
         stretch = np.zeros((1, J * O + 1, O))
         stretch[0, :-1] = np.tile(np.eye(O) / J, (J, 1)) / spread
         stretch[0, -1] = -middle / spread
-        yield stretch, Block(1, [spread * each for each in SPREADS])
+        yield stretch, Block(1, [spread * size for size in SPREADS])
 
     def _units(self) -> FloatArray:
         """Of the differences of each model from the mean."""
         if self.features.link == "probability":
             return np.full(self.features.models, SMALLEST)
         apart = self.source.predictions - self.mean[:, None, :]
-        found = WIDER * np.sqrt((apart**2).sum(axis=2).mean(axis=0))
-        return np.asarray(np.maximum(found, 0.1 * self.residual))
+        units = WIDER * np.sqrt((apart**2).sum(axis=2).mean(axis=0))
+        return np.asarray(np.maximum(units, 0.1 * self.residual))
 
     def _spread(self) -> float:
         return max(_length(self.mean - self.mean.mean(axis=0)), 1e-3 * self.residual)
 
     def mixed(self, question: MixtureMoments, release: Release) -> Mixed:
         """The mixture that the release speaks for."""
-        seen = np.column_stack([self.source.rows[:, self.features.columns :], np.ones(len(self.source.rows))])
-        Phi = np.einsum("nj,kjo->nko", seen, question.directions)
+        Phi = np.einsum("nj,kjo->nko", self.affine_rows, question.directions)
         Phi *= np.minimum(1, question.radius / np.sqrt((Phi**2).sum(axis=(1, 2), keepdims=True)))
         expected = np.einsum("nko,nlo->kl", Phi, Phi) * self.size / len(Phi)
         b, squared = np.asarray(release["products"]), float(release["squares"][0]) / self.size
@@ -282,13 +285,13 @@ class Ladder:
         """Coefficients by evidence; ``expected`` are the public moments."""
         k, noise = question.directions_count, question.noise("moments")
         noisy = evidence.symmetric(np.asarray(release["moments"]), k)
-        A, kept = evidence.approach(noisy, expected, noise)
+        A, share = evidence.approach(noisy, expected, noise)
         return evidence.estimate(
             A,
             np.asarray(release["products"]).reshape(k, -1),
             blocks,
             residual=self._held(squared, 0.5) / self.features.outputs,
-            noise_moments=kept * noise,
+            noise_moments=share * noise,
             noise_products=question.noise("products"),
         )
 
@@ -369,8 +372,8 @@ class Ladder:
         Z *= np.minimum(1, question.radius / np.linalg.norm(Z, axis=1, keepdims=True))
         unit = self.residual / math.sqrt(self.features.outputs)
         blocks = [
-            Block(1, [unit * each for each in LEVELS]),
-            Block(Z.shape[1] - 1, [unit * each for each in SLOPES]),
+            Block(1, [unit * size for size in LEVELS]),
+            Block(Z.shape[1] - 1, [unit * size for size in SLOPES]),
         ]
         V = self._estimate(question, release, Z.T @ Z * self.size / len(Z), blocks, so_far.squared)
         weights = so_far.weights + question.transform @ V
@@ -387,16 +390,16 @@ class Ladder:
     def _learn(self, owner: str, first: MixtureMoments, rest: Guarantee | None) -> Learner[AdaptedModel]:
         releases = [(yield AskOwner(owner, first))]
         only_releases(releases[0])
-        found = self.mixed(first, releases[0])
+        model = self.mixed(first, releases[0])
         if rest is not None:
-            question = self.second(found, rest)
+            question = self.second(model, rest)
             releases.append((yield AskOwner(owner, question)))
             only_releases(releases[1])
-            found = self.corrected(question, releases[1], found)
+            model = self.corrected(question, releases[1], model)
         return AdaptedModel(
             features=self.features,
-            coef=found.weights,
-            intercept=found.intercepts,
+            coef=model.weights,
+            intercept=model.intercepts,
             guarantee=self.guarantee,
             releases=tuple(releases),
         )

@@ -1,4 +1,4 @@
-"""How the questions of this room are answered: exact sums on the grid, a step at a time, then noise."""
+"""How the questions of this method are answered: exact sums on the grid, a step at a time, then noise."""
 
 from __future__ import annotations
 
@@ -18,17 +18,13 @@ from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, N
 from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.methods.reweighting.questions.moments import CorrectionMoments, MixtureMoments, ResidualMoments
-from privada.methods.reweighting.questions.selection import Selection
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 from privada.privacy.bounds import Grid
 from privada.privacy.release import Question
 
 _INSIDE = 1 - 2.0**-40  # of a norm, for the rounding of its own computation
-FINE, COARSE = (
-    Grid(-30),
-    Grid(-20),
-)  # of a share of the largest loss; sums of 2^33 coarse ones are exact floats
+FINE = Grid(-30)  # of a share of the largest loss
 
 
 def _step(question: Question, name: str) -> float:
@@ -71,34 +67,18 @@ def _sum_losses(question: FiniteDiscrepancy, batch: Batch) -> IntArray:
     (weights, intercepts), (X, y) = question.table(), labelled(batch)
     scores, wide = scored(X, weights, intercepts), len(intercepts) // len(question.weights)
     parts = (scores[:, at : at + wide] for at in range(0, len(intercepts), wide))
-    return np.array([_steps(question, part, y, FINE).sum() for part in parts], dtype=np.int64)
-
-
-def _steps(
-    question: FiniteDiscrepancy | Selection, scores: FloatArray, y: FloatArray, grid: Grid
-) -> IntArray:
-    """Clipped losses over the largest, from 0 to 1, in whole steps: their sum is the same in every order."""
-    clipped = losses.clipped(question.loss, scores, y, question.largest_loss)
-    return grid.truncate(np.minimum(clipped / question.largest_loss, 1.0))
+    # Clipped losses over the largest, from 0 to 1, in whole steps: their sum is the same in every order.
+    shares = (losses.clipped(question.loss, part, y, question.largest_loss) for part in parts)
+    return np.array(
+        [FINE.truncate(np.minimum(part / question.largest_loss, 1.0)).sum() for part in shares],
+        dtype=np.int64,
+    )
 
 
 def _released(question: Discrepancy | FiniteDiscrepancy, value: float, draw: Draws) -> dict[str, Any]:
     """No two means of losses are further apart than the largest loss: a value beyond it is cut."""
     exact = question.plan.lattice("discrepancy").grid.truncate(np.array([min(value, question.largest_loss)]))
     return {"discrepancy": draw("discrepancy", exact)}
-
-
-def answer_selection(question: Selection, rows: Rows, draw: Draws) -> dict[str, Any]:
-    """Minus the sum of clipped losses of every candidate, then a choice."""
-    return {"choice": draw("choice", COARSE.values(-rows.total(partial(_sum_candidates, question))))}
-
-
-def _sum_candidates(question: Selection, batch: Batch) -> IntArray:
-    """Losses of every candidate over a batch, in coarse steps."""
-    X, y = labelled(batch)
-    candidates = zip(question.weights, question.intercepts, strict=True)
-    scores = (scored(X, weights, intercepts) for weights, intercepts in candidates)
-    return np.array([_steps(question, part, y, COARSE).sum() for part in scores], dtype=np.int64)
 
 
 def answer_convex(question: ConvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
@@ -268,5 +248,4 @@ __all__ = [
     "answer_module",
     "answer_moments",
     "answer_nonconvex",
-    "answer_selection",
 ]

@@ -80,14 +80,11 @@ def labelled(
     return Supremum(supremum.value, supremum.hypothesis + w, supremum.tolerance)
 
 
-def unlabelled(Xs: npt.ArrayLike, Xt: npt.ArrayLike, *, radius: float) -> Supremum:
-    """``sup |E_T((w-w')·x)² - E_S((w-w')·x)²|`` over two hypotheses of norm at most ``radius``."""
-    S, T = _check.matrix(Xs=Xs), _check.matrix(Xt=Xt)
-    return of_second_moments(T.T @ T / len(T) - S.T @ S / len(S), _check.positive(radius=radius))
-
-
 def of_second_moments(difference: FloatArray, radius: float) -> Supremum:
-    """Four times the squared radius times the largest absolute eigenvalue."""
+    """``sup |E_T((w-w')·x)² - E_S((w-w')·x)²|`` over two hypotheses of norm at most ``radius``.
+
+    It is four times the squared radius times the largest absolute eigenvalue.
+    """
     eigen, V = np.linalg.eigh((difference + difference.T) / 2)
     at = int(np.abs(eigen).argmax())
     value = 4 * radius**2 * float(abs(eigen[at]))
@@ -181,5 +178,4 @@ __all__ = [
     "moments",
     "of_moments",
     "of_second_moments",
-    "unlabelled",
 ]
