@@ -107,7 +107,7 @@ def test_every_room_names_a_wrong_column(name, tmp_path):
     section = Section.parse(f'[method]\n{key} = "rows.csv"\n', name="study.toml").section("method")
     first = example.schema.columns[0].name
     with pytest.raises(StudyError, match=rf"line 2, method\.{key}: .*lacks: '{first}'.*'strange'"):
-        methods()[name].study()(
+        methods()[name].inquire(
             section,
             schemas={"clinic": example.schema},
             guarantee=example.questions[0].guarantee,

@@ -43,6 +43,9 @@ class PrivateSummarizer(MethodEstimator):
         Which owner sent each row.
     summary_, allocation_, contributions_
         The whole result, how many rows each owner contributed, and what they were worth.
+    forecast_ : Forecast
+        The distance of mean features from the validation set, over that of a random choice, that was expected
+        before anything was spent.
     release_, releases_, guarantee_
         The validation set's release, all releases, and the validation set's guarantee.
     spent_ : Guarantee
