@@ -9,6 +9,7 @@ from privada.methods.linear.questions.losses import pull, values
 from privada.methods.reweighting import Penalties
 from privada.methods.reweighting.questions import problem
 from privada_lab.baselines.cnvx_adap import cnvx_adap, ncnvx_adap
+from privada_lab.papers import objectives
 
 
 def rows(m=12, n=8, d=3, seed=0):
@@ -40,7 +41,7 @@ def test_cnvx_adap_is_optimal(penalties):
     low = problem.lowest(p)
 
     def value(w, u):
-        return problem.objective_f((X @ w - y) ** 2 + extra, u, p, penalties)
+        return objectives.objective_f((X @ w - y) ** 2 + extra, u, p, penalties)
 
     assert np.linalg.norm(found.coef) <= 0.8 * (1 + 1e-9)
     assert np.all(found.u >= low * (1 - 1e-9))

@@ -5,10 +5,9 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.methods.reweighting import Penalties
-from privada.methods.reweighting.questions import problem
 from privada.methods.reweighting.questions.problem import Bounds
 from privada_lab.baselines.cnvx_adap import cnvx_adap
-from privada_lab.papers import reweighting_bounds
+from privada_lab.papers import objectives, reweighting_bounds
 from privada_lab.papers.reweighting import paper_pcnvxadap
 
 PENALTIES, BOUNDS = Penalties(alpha=0.5, kappa1=4.0), Bounds(A=1.0)
@@ -25,7 +24,7 @@ DATA = (*rows(80, 0), *rows(60, 1))
 
 def objective(w, u):
     X, y = np.vstack(DATA[::2]), np.r_[DATA[1], DATA[3]]
-    return problem.objective_f((X @ w - y) ** 2, u, PENALTIES.reference(80, 60), PENALTIES)
+    return objectives.objective_f((X @ w - y) ** 2, u, PENALTIES.reference(80, 60), PENALTIES)
 
 
 def test_theorem_2_holds_for_the_printed_algorithm():

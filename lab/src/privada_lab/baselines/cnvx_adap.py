@@ -14,6 +14,7 @@ from privada.exceptions import InputError
 from privada.methods.reweighting.questions import problem
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.reweighting.questions.supremum import labelled, least_on_ball
+from privada_lab.papers import objectives
 
 _INNER = 60
 
@@ -58,7 +59,7 @@ def cnvx_adap(
     smooth and its constraints separate, so alternating exact steps end at the minimum. ``public`` are
     reference weights of the public rows other than the paper's uniform ones; they are scaled to sum α.
     """
-    S, a, T, b = problem.check_rows(Xs, ys, Xt, yt)
+    S, a, T, b = objectives.check_rows(Xs, ys, Xt, yt)
     _check.positive(radius=radius)
     if penalties is None:
         penalties = Penalties(alpha=alpha, discrepancy=labelled(S, a, T, b, radius=radius).value)
@@ -71,7 +72,7 @@ def cnvx_adap(
         w = _weighted_least_squares(X, y, 1 / u, radius)
         losses = (X @ w - y) ** 2 + extra
         u = _best_weights(losses, p, penalties)
-        value = problem.objective_f(losses, u, p, penalties)
+        value = objectives.objective_f(losses, u, p, penalties)
         if before - value <= tolerance * max(abs(value), 1e-12):
             break
         before = value
@@ -104,7 +105,7 @@ def _weighted_least_squares(X: FloatArray, y: FloatArray, q: FloatArray, radius:
 def _best_weights(losses: FloatArray, p: FloatArray, penalties: Penalties) -> FloatArray:
     """The u that minimises F for given losses: closed form, or two nested one-dimensional problems."""
     if not penalties.kappa2 and not penalties.kappa_inf:
-        return problem.best_u(losses, p, penalties.kappa1)
+        return objectives.best_u(losses, p, penalties.kappa1)
 
     def capped(cap: float) -> FloatArray:
         return _with_norm(losses, p, penalties, np.minimum(p, cap))
@@ -114,7 +115,7 @@ def _best_weights(losses: FloatArray, p: FloatArray, penalties: Penalties) -> Fl
     from scipy.optimize import minimize_scalar
 
     def cost(cap: float) -> float:
-        return problem.objective_f(losses, 1 / capped(cap), p, penalties)
+        return objectives.objective_f(losses, 1 / capped(cap), p, penalties)
 
     top = float(p.max())
     found = minimize_scalar(cost, bounds=(top * 1e-6, top), method="bounded", options={"xatol": top * 1e-10})
@@ -123,7 +124,7 @@ def _best_weights(losses: FloatArray, p: FloatArray, penalties: Penalties) -> Fl
 
 def _with_norm(losses: FloatArray, p: FloatArray, penalties: Penalties, most: FloatArray) -> FloatArray:
     """Weights q <= most that minimise ``q·l + κ₁Σp²/q + κ₂|q|``, by ``|q| = min_s (|q|²/s + s)/2``."""
-    q = np.minimum(most, 1 / problem.best_u(losses, p, penalties.kappa1))
+    q = np.minimum(most, 1 / objectives.best_u(losses, p, penalties.kappa1))
     for _ in range(_INNER):
         curvature = penalties.kappa2 / max(float(np.linalg.norm(q)), 1e-300)
         new = np.minimum(most, _cubic(losses, penalties.kappa1 * p**2, curvature, q))
@@ -175,11 +176,11 @@ def ncnvx_adap(
         new = _into_ball(w - step * pull(q), radius)
         if record is not None:
             record.append(float(np.linalg.norm(w - new)) / step)
-        slope = problem.gradient_j((losses + extra)[live], u[live], p[live], penalties)
+        slope = objectives.gradient_j((losses + extra)[live], u[live], p[live], penalties)
         u = u.copy()
         u[live] = np.maximum(low[live], u[live] - step * scale[live] * slope)
         moved, w = float(np.linalg.norm(w - new)) / step, new
-    value = problem.objective_j((loss(w)[0] + extra)[live], u[live], p[live], penalties)
+    value = objectives.objective_j((loss(w)[0] + extra)[live], u[live], p[live], penalties)
     return Adapted(w, u, value, moved)
 
 

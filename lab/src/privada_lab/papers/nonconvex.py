@@ -16,6 +16,7 @@ from privada import _check
 from privada.methods.reweighting.questions import problem
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.privacy.bounds import Ball
+from privada_lab.papers import objectives
 from privada_lab.papers.reweighting import PaperModel, paper_gaussian, paper_noise
 
 
@@ -67,7 +68,7 @@ def paper_pncnvxadap(
     <PaperModel of 3 features [not private as claimed; rehearsal: not private]>
     """
     noise = paper_noise(insecure_seed, "paper_pncnvxadap")
-    S, a, T, b = problem.check_rows(Xs, ys, Xt, yt)
+    S, a, T, b = objectives.check_rows(Xs, ys, Xt, yt)
     ball, m, n = Ball(radius=r), len(S), len(T)
     X, signs = np.vstack([ball.clip(S), ball.clip(T)]), 2 * np.r_[a, b] - 1
     left, largest = (1 - penalties.alpha) / n, math.log1p(math.exp(min(A * r, 700.0)))
@@ -87,7 +88,7 @@ def paper_pncnvxadap(
         seen.append(private)
         slope = np.zeros(m + n)
         losses = np.logaddexp(0.0, -scores) + extra
-        slope[live] = problem.gradient_j(losses[live], u[live], p[live], penalties)
+        slope[live] = objectives.gradient_j(losses[live], u[live], p[live], penalties)
         slope[m:] += paper_gaussian(noise, sigma_u, (n,))
         w = w - step * (X[:m].T @ (q * push)[:m] + private)
         w = w * min(1.0, A / max(float(np.linalg.norm(w)), 1e-300))

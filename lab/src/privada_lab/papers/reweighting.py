@@ -28,6 +28,7 @@ from privada.methods.reweighting.questions.problem import Bounds, Penalties
 from privada.methods.reweighting.questions.supremum import labelled
 from privada.privacy.bounds import Ball
 from privada.privacy.noise import Noise, Rehearsal
+from privada_lab.papers import objectives
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,7 +137,7 @@ def paper_pcnvxadap(
         residual = X @ w - y
         private = 2 * T.T @ (residual[m:] / u[m:]) + paper_gaussian(noise, sigma[0], w.shape)
         seen.append(private)
-        slope_u = problem.gradient_f(residual**2 + extra, u, p, penalties)
+        slope_u = objectives.gradient_f(residual**2 + extra, u, p, penalties)
         slope_u[m:] += paper_gaussian(noise, sigma[1], (n,))
         slope = 2 * S.T @ (residual[:m] / u[:m]) + private
         w = w - size[0] * slope
@@ -160,7 +161,7 @@ def _sizes(
 def _clipped(
     Xs: npt.ArrayLike, ys: npt.ArrayLike, Xt: npt.ArrayLike, yt: npt.ArrayLike, bounds: Bounds
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    S, a, T, b = problem.check_rows(Xs, ys, Xt, yt)
+    S, a, T, b = objectives.check_rows(Xs, ys, Xt, yt)
     ball = Ball(radius=bounds.r)
     return ball.clip(S), np.clip(a, -1, 1), ball.clip(T), np.clip(b, -1, 1)
 

@@ -1,1 +1,1 @@
-"""Private: how it is answered; the only folder of the room that sees rows."""
+"""Private: how the questions are answered; the only folder of the method package that sees rows."""
