@@ -8,8 +8,8 @@ from privada.exceptions import InputError
 from privada.methods.linear.questions.losses import pull, values
 from privada.methods.reweighting import Penalties
 from privada.methods.reweighting.questions import problem
+from privada_lab import objectives
 from privada_lab.baselines.cnvx_adap import cnvx_adap, ncnvx_adap
-from privada_lab.papers import objectives
 
 
 def rows(m=12, n=8, d=3, seed=0):

@@ -14,7 +14,7 @@ from privada.exceptions import InputError
 from privada.methods.reweighting.questions import problem
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.reweighting.questions.supremum import labelled, least_on_ball
-from privada_lab.papers import objectives
+from privada_lab import objectives
 
 _INNER = 60
 

@@ -16,7 +16,7 @@ from privada import _check
 from privada.methods.reweighting.questions import problem
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.privacy.bounds import Ball
-from privada_lab.papers import objectives
+from privada_lab import objectives
 from privada_lab.papers.reweighting import PaperModel, paper_gaussian, paper_noise
 
 

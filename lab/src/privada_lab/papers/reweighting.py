@@ -28,7 +28,7 @@ from privada.methods.reweighting.questions.problem import Bounds, Penalties
 from privada.methods.reweighting.questions.supremum import labelled
 from privada.privacy.bounds import Ball
 from privada.privacy.noise import Noise, Rehearsal
-from privada_lab.papers import objectives
+from privada_lab import objectives
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -5,7 +5,7 @@ import pytest
 
 from privada.methods.reweighting import Penalties
 from privada.methods.reweighting.questions.problem import lowest
-from privada_lab.papers import objectives
+from privada_lab import objectives
 
 RNG = np.random.default_rng(0)
 FULL = Penalties(alpha=0.4, kappa1=0.3, kappa2=0.2, kappa_inf=0.1, discrepancy=0.5, sharpness=20.0)
