@@ -234,35 +234,59 @@ def test_what_no_test_runs_stands_on_a_page():
     assert NOT_RUN.keys() <= {bare(line) for block in blocks for line in block.text.splitlines()}
 
 
-def test_the_method_that_contributing_adds_keeps_every_contract(reader):
-    """The package is written as the page has it, announced as an installer would, and tested."""
-    for block in blocks_of(HOME / "CONTRIBUTING.md"):
-        if block.path:
-            reader.write(block)
-    announce(
-        Path("median_room-0.1.0.dist-info"), tomllib.loads(Path("pyproject.toml").read_text())["project"]
+@pytest.fixture
+def sixth_method(reader):
+    """The files of the page, announced as an installer would."""
+    blocks = [block for block in blocks_of(HOME / "CONTRIBUTING.md") if block.path]
+    for block in blocks:
+        reader.write(block)
+    project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+    announce(Path("median_method-0.1.0.dist-info"), project)
+    return [block.path for block in blocks]
+
+
+def run_with_the_sixth_method(folder: Path, *words: str, cwd: Path = HOME) -> str:
+    """What a command prints where the method of the page is installed."""
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path}
+    completed = subprocess.run(
+        [sys.executable, "-m", *words], cwd=cwd, env=environment, capture_output=True, text=True
     )
-    settings = ["--rootdir", str(HOME), "-c", str(HOME / "pyproject.toml")]
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            *settings,
-            "tests/contracts",
-            "-k",
-            "median",
-        ],
-        cwd=HOME,
-        env=os.environ | {"PYTHONPATH": str(reader.folder)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert int(re.search(r"(\d+) passed", done.stdout).group(1)) >= 25
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
+
+
+PYTEST = (
+    "pytest",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+    "--rootdir",
+    str(HOME),
+    "-c",
+    str(HOME / "pyproject.toml"),
+)
+
+
+def test_the_method_that_contributing_adds_has_at_most_six_files_and_keeps_every_contract(
+    sixth_method, reader
+):
+    assert len(sixth_method) <= 6
+    output = run_with_the_sixth_method(reader.folder, *PYTEST, "tests/contracts", "-k", "median")
+    assert int(re.search(r"(\d+) passed", output).group(1)) >= 25
+
+
+def test_the_method_that_contributing_adds_is_fitted_studied_and_taken_away(sixth_method, reader):
+    """By its own test, which the page shows."""
+    assert "test_median.py" in sixth_method
+    output = run_with_the_sixth_method(reader.folder, *PYTEST, str(reader.folder / "test_median.py"))
+    assert int(re.search(r"(\d+) passed", output).group(1)) >= 4
+
+
+def test_the_method_that_contributing_adds_is_audited(sixth_method, reader):
+    words = ("privada.cli", "audit", "median", "--trials", "2000", "--json")
+    output = run_with_the_sixth_method(reader.folder, *words, cwd=reader.folder)
+    assert "median.choice" in output
 
 
 def announce(info: Path, project: dict) -> None:
