@@ -1,21 +1,26 @@
-"""How the house stands: who is behind the wall, how large folders are, what has a test of its name.
+"""How the source stands: which modules the boundary covers, what has a test, what an extension has to touch.
 
-* ``contract_coverage``: share of room modules that the wall's contracts (pyproject.toml) put on a side. The
-  contracts' own globs are matched against the import graph; ``owner/`` is the private side.
-* ``largest_folder``: modules in the largest folder of a package, not counting those in folders below it.
+* ``contract_coverage``: share of the methods' modules that the boundary's contracts (pyproject.toml) put on a
+  side. The contracts' own globs are matched against the import graph; ``owner`` is the private side.
 * ``modules_with_own_test``: share of public modules with a file ``test_NAME.py`` that holds a test, in the
   folder of its distribution's ``tests`` that mirrors the module's, or in one above it that has no module of
   that name.
-* ``room_lines``: lines under ``methods/``.
-* ``modules_touched_by_one_answer``: modules whose code runs while an owner answers one question about cells.
+* ``files_for_a_new_column_type``: modules of the product that ask which type a column is, beside the one with
+  the types; the class itself, a test and a page come on top
+  (``tests/parties/test_new_column_type.py`` brings a type).
+* ``files_for_a_sixth_method``: files that "Add a sixth method" in CONTRIBUTING writes
+  (``tests/test_docs.py`` installs them and runs the contracts on them).
+* ``modules_in_one_fit``: modules whose code runs in one fit of `CellClassifier`.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
+import threading
 import tomllib
-from collections import Counter
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -26,52 +31,51 @@ from benchmarks._figures import Figure, main
 HERE = Path(__file__).resolve().parent.parent
 PACKAGE = HERE / "src" / "privada"
 TESTS_OF = {PACKAGE: HERE / "tests", HERE / "lab" / "src" / "privada_lab": HERE / "lab" / "tests"}
-WALL = ("Questions and learners never touch private rows", "At the top of a room nobody opens rows")
+BOUNDARY = (
+    "Questions and learners never touch private rows",
+    "At the top of a method's package nobody opens rows",
+)
+COLUMN_PARTS = 3  # the class with its registration, its test, its page
 
 
 def measure(quick: bool) -> Iterator[Figure]:  # noqa: ARG001 - nothing takes long
     """Count."""
-    yield Figure("contract_coverage", contract_coverage(), 1.0, "higher", "room modules", 1)
-    yield Figure("largest_folder", max(folder_sizes().values()), 14, "lower", "modules", 1)
+    yield Figure("contract_coverage", contract_coverage(), 1.0, "higher", "modules of methods", 1)
     untested, public = modules_without_own_test()
     share = 1 - len(untested) / len(public)
     yield Figure("modules_with_own_test", share, 0.85, "higher", f"{len(public)} public modules", 1)
-    yield Figure("room_lines", room_lines(), 19_000, "lower", "lines", 1)
-    touched = len(modules_touched_by_one_answer())
-    yield Figure("modules_touched_by_one_answer", touched, 20, "lower", "modules", 1)
+    columns = COLUMN_PARTS + len(modules_that_ask_for_column_types())
+    yield Figure("files_for_a_new_column_type", columns, 5, "lower", "files", 1)
+    yield Figure("files_for_a_sixth_method", len(files_of_the_sixth_method()), 6, "lower", "files", 1)
+    yield Figure("modules_in_one_fit", len(modules_in_one_fit()), 40, "lower", "modules", 1)
 
 
 def contract_coverage() -> float:
-    """Share of the rooms' modules that are on one side of the wall by contract."""
+    """Share of the methods' modules that are on one side of the boundary by contract."""
     import grimp
 
     graph = grimp.build_graph("privada", cache_dir=None)
-    rooms = {each for each in graph.modules if each.startswith("privada.methods.")}
+    modules_of_methods = {name for name in graph.modules if name.startswith("privada.methods.")}
     covered = set(graph.find_matching_modules("privada.methods.*.owner.**"))
-    for contract in wall_contracts():
+    for contract in boundary_contracts():
         for expression in contract["source_modules"]:
-            found = graph.find_matching_modules(expression)
-            covered |= found
+            matching = graph.find_matching_modules(expression)
+            covered |= matching
             if contract.get("as_packages", True):
-                covered |= {below for each in found for below in graph.find_descendants(each)}
-    return len(rooms & covered) / len(rooms)
+                covered |= {below for name in matching for below in graph.find_descendants(name)}
+    return len(modules_of_methods & covered) / len(modules_of_methods)
 
 
-def wall_contracts() -> list[dict[str, Any]]:
-    """The contracts that keep the wall."""
+def boundary_contracts() -> list[dict[str, Any]]:
+    """The contracts that keep the boundary."""
     settings = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
-    return [each for each in contracts if each["name"] in WALL]
+    return [contract for contract in contracts if contract["name"] in BOUNDARY]
 
 
 def modules(package: Path) -> list[Path]:
     """All modules of a package but ``__init__``."""
     return sorted(path for path in package.rglob("*.py") if path.name != "__init__.py")
-
-
-def folder_sizes() -> Counter[str]:
-    """Number of modules in each folder of both packages."""
-    return Counter(str(path.parent) for package in TESTS_OF for path in modules(package))
 
 
 def modules_without_own_test() -> tuple[list[str], list[str]]:
@@ -81,59 +85,77 @@ def modules_without_own_test() -> tuple[list[str], list[str]]:
         tests = {
             (path.parent.relative_to(folder).parts, path.stem)
             for path in folder.rglob("test_*.py")
-            if _tests(path)
+            if _holds_a_test(path)
         }
         for module in modules(package):
             if not module.name.startswith("_"):
                 public.append(str(module))
-                if not _mirrored(module, package) & tests:
+                if not _places_of_its_test(module, package) & tests:
                     untested.append(str(module.relative_to(package)))
     return untested, public
 
 
-def _mirrored(module: Path, package: Path) -> set[tuple[tuple[str, ...], str]]:
+def _places_of_its_test(module: Path, package: Path) -> set[tuple[tuple[str, ...], str]]:
     """Where a module's test may stand: in the folder that mirrors its own, or above if it is no other's."""
     folder = module.parent.relative_to(package).parts
     above = [folder[:depth] for depth in range(len(folder))]
-    free = [each for each in above if not package.joinpath(*each, module.name).exists()]
-    return {(each, f"test_{module.stem}") for each in (*free, folder)}
+    free = [parts for parts in above if not package.joinpath(*parts, module.name).exists()]
+    return {(parts, f"test_{module.stem}") for parts in (*free, folder)}
 
 
-def _tests(path: Path) -> bool:
-    """Whether a file holds a test."""
+def _holds_a_test(path: Path) -> bool:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return any(isinstance(each, ast.FunctionDef) and each.name.startswith("test_") for each in ast.walk(tree))
+    return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test_") for node in ast.walk(tree))
 
 
-def room_lines() -> int:
-    """Lines of all rooms."""
-    return sum(each.read_text(encoding="utf-8").count("\n") for each in (PACKAGE / "methods").rglob("*.py"))
+def modules_that_ask_for_column_types() -> list[str]:
+    """Modules that name a type of columns to ask for it, beside the one that has the types."""
+    from privada.parties.columns import column_types
+
+    types = rf"\b({'|'.join(sorted({column.__name__ for column in column_types()}))})\b"
+    asks = re.compile(rf"isinstance\([^()]*{types}|type\([^()]*\) (is|==|in) [^:\n]*{types}|{{{types}:")
+    return [
+        str(module.relative_to(PACKAGE))
+        for module in modules(PACKAGE)
+        if module.name != "columns.py" and asks.search(module.read_text(encoding="utf-8"))
+    ]
 
 
-def modules_touched_by_one_answer() -> set[str]:
-    """Modules whose code runs in `Owner.answer`, from the question to the release."""
+def files_of_the_sixth_method() -> list[str]:
+    """The files that CONTRIBUTING's method consists of, tests included."""
+    text = (HERE / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    return re.findall(r"^```\w+\n# ([\w/.]+\.(?:py|toml))$", text, re.MULTILINE)
+
+
+def modules_in_one_fit() -> set[str]:
+    """Modules whose code runs while an estimator of cells is fitted."""
     import numpy as np
 
-    from privada import Bins, CellStatistics, Owner, PureDP, Relation, Schema
+    from privada import CellClassifier
 
-    guarantee = PureDP(epsilon=1, relation=Relation.ADD_REMOVE)
-    rows = np.linspace(0, 1, 100)[:, None]
-    owner = Owner(rows, schema=Schema.of_numbers(bounds=(0, 1), width=1), dataset="rows", budget=guarantee)
-    question = CellStatistics(tables=(Bins(feature=0, edges=np.array([0.5])),), guarantee=guarantee)
-    seen: set[str] = set()
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (500, 2))
+    y = (X[:, 0] > 0.5).astype(int)
+    model = CellClassifier(centers=[[0.2, 0.5], [0.8, 0.5]], classes=(0, 1), bounds=(0, 1), epsilon=1)
+    modules_called: set[str] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         path = Path(frame.f_code.co_filename)
-        if event == "call" and PACKAGE in path.parents and path.name != "__init__.py":
-            seen.add(str(path.relative_to(PACKAGE)))
+        if event == "call" and PACKAGE in path.parents and frame.f_code.co_name != "<module>":
+            modules_called.add(str(path.relative_to(PACKAGE)))
 
-    sys.setprofile(note)
-    try:
-        owner.answer(question)
-    finally:
-        sys.setprofile(None)
-    return seen
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)  # imports are no part of it
+        threading.setprofile(note)
+        sys.setprofile(note)
+        try:
+            model.fit(X + 1e-9, y)
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+    return modules_called
 
 
 if __name__ == "__main__":
-    main(measure, "The house")
+    main(measure, "The source")

@@ -1,6 +1,6 @@
-"""What ``privada init --method NAME`` writes: a commented study with generated rows, for a room to describe.
+"""What ``privada init --method NAME`` writes: a commented study with generated rows, for a method to describe.
 
-A room's ``template.py`` has the study's text and its tables; writing files, keys, ledgers and budgets is the
+A method's ``template.py`` has the study's text and its tables; writing files, keys, ledgers and budgets is the
 business of `privada.studies.example`.
 """
 

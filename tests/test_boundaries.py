@@ -1,4 +1,4 @@
-"""The wall between private rows and everyone else is in the tree, and a linter keeps it."""
+"""The boundary between private rows and everyone else is in the tree, and a linter keeps it."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import pytest
 from benchmarks import house
 
 METHODS = house.PACKAGE / "methods"
-ROOMS = sorted(each.name for each in METHODS.iterdir() if (each / "__init__.py").exists())
+PACKAGES = sorted(folder.name for folder in METHODS.iterdir() if (folder / "__init__.py").exists())
 SOURCES = ("src", "lab/src")
 SIDES = {"questions", "owner", "learner"}
 SIDED = "Questions and learners never touch private rows"
@@ -22,11 +22,14 @@ PLANTED = {  # a place, what is written there, and the contract that has to brea
     "src/privada/methods/transport/learner/rows.py": (OPENS, SIDED),
     "src/privada/methods/transport/questions/new.py": (ASKS, SIDED),
     "src/privada/methods/clustering/learner/new.py": (OPENS, SIDED),
-    "src/privada/methods/transport/estimator.py": (ASKS, "At the top of a room nobody opens rows"),
-    "src/privada/methods/cells/new.py": (OPENS, "At the top of a room nobody opens rows"),
+    "src/privada/methods/transport/estimator.py": (
+        ASKS,
+        "At the top of a method's package nobody opens rows",
+    ),
+    "src/privada/methods/cells/new.py": (OPENS, "At the top of a method's package nobody opens rows"),
     "src/privada/methods/cells/method.py": (
         "from privada.methods.cells.owner import answer\n",
-        "At the top of a room nobody opens rows",
+        "At the top of a method's package nobody opens rows",
     ),
     "src/privada/methods/cells/learner.py": (
         "from privada.methods.cells.owner import answer\n",
@@ -34,7 +37,7 @@ PLANTED = {  # a place, what is written there, and the contract that has to brea
     ),
     "src/privada/methods/clustering/method.py": (
         "import privada.methods.transport.learner.learn\n",
-        "Rooms import no other room but cells, linear and hypotheses, which all share",
+        "Methods import no other method but cells, linear and hypotheses, which all share",
     ),
     "src/privada/methods/marginals/new.py": (
         "import privada_lab.papers.marginals\n",
@@ -44,24 +47,28 @@ PLANTED = {  # a place, what is written there, and the contract that has to brea
         "def command():\n    from privada_lab.experiments.registry import experiments\n",
         "The product never imports the lab",
     ),
-    "src/privada/privacy/new.py": ("import privada.parties.schema\n", "The arrows of the house"),
-    "src/privada/report/new.py": (OPENS, "Nobody outside a room opens its owner's door"),
-    "src/privada/new/__init__.py": ("", "The arrows of the house"),
-    "lab/src/privada_lab/papers/new.py": ("import privada_lab.baselines.coreset\n", "The lab's own arrows"),
-    "lab/src/privada_lab/new.py": ("", "The lab's own arrows"),
-    "lab/src/privada_lab/datasets/new.py": (OPENS, "Nobody outside a room opens its owner's door"),
+    "src/privada/privacy/new.py": (
+        "import privada.parties.schema\n",
+        "Imports go one way through the packages",
+    ),
+    "src/privada/report/new.py": (OPENS, "Nobody outside a method opens private rows"),
+    "src/privada/new/__init__.py": ("", "Imports go one way through the packages"),
+    "lab/src/privada_lab/papers/new.py": (
+        "import privada_lab.baselines.coreset\n",
+        "Imports go one way through the lab",
+    ),
+    "lab/src/privada_lab/new.py": ("", "Imports go one way through the lab"),
+    "lab/src/privada_lab/datasets/new.py": (OPENS, "Nobody outside a method opens private rows"),
 }
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_has_no_folder_but_its_two_sides(room):
-    folders = {
-        each.name for each in (METHODS / room).iterdir() if each.is_dir() and each.name != "__pycache__"
-    }
-    assert folders <= SIDES
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_method_has_no_folder_but_its_two_sides(package):
+    folders = {path.name for path in (METHODS / package).iterdir() if path.is_dir()}
+    assert folders - {"__pycache__"} <= SIDES
 
 
-def test_every_module_of_a_room_is_on_a_side():
+def test_every_module_of_a_method_is_on_a_side():
     assert house.contract_coverage() == 1.0
 
 
@@ -84,9 +91,9 @@ def test_planted_violations_are_seen(tmp_path):
         path = tmp_path / place
         path.parent.mkdir(exist_ok=True)
         path.write_text((path.read_text() if path.exists() else "") + line)
-    said = re.sub(r"\s+", " ", lint(tmp_path))
+    report = re.sub(r"\s+", " ", lint(tmp_path))
     for place, (_, contract) in PLANTED.items():
         parts = Path(place).with_suffix("").parts
         module = ".".join(parts[parts.index("src") + 1 :]).removesuffix(".__init__")
-        assert f"{contract} BROKEN" in said, place
-        assert re.search(rf"{re.escape(module)}(?![\w.])", said), place
+        assert f"{contract} BROKEN" in report, place
+        assert re.search(rf"{re.escape(module)}(?![\w.])", report), place
