@@ -1,7 +1,7 @@
-"""What ``privada init --method NAME`` writes: a commented study with generated rows, for a method to describe.
+"""What ``privada init --method NAME`` writes: a commented study with generated rows, which a method describes.
 
-A method's ``template.py`` has the study's text and its tables; writing files, keys, ledgers and budgets is the
-business of `privada.studies.example`.
+A method's ``template.py`` has the study's text and its tables; `privada.studies.example` writes files, keys,
+ledgers and budgets.
 """
 
 from __future__ import annotations
