@@ -1,4 +1,4 @@
-"""What ``privada init --method NAME`` writes: a commented study with generated rows, which a method describes.
+"""What ``privada init --method NAME`` writes: a commented study with generated rows, described by a method.
 
 A method's ``template.py`` has the study's text and its tables; `privada.studies.example` writes files, keys,
 ledgers and budgets.
