@@ -40,7 +40,7 @@ from privada.privacy.release import Release
 
 MIXTURE_SHARE = 0.25  # of μ²; all of it where no correction follows
 CLIPPED = 3.0  # public residuals, to which residuals of numbers are clipped
-ROOM = 1.5  # times the public rows' root mean squared length, to which directions and features are clipped
+WIDENED = 1.5  # times the public rows' root mean squared length, to which directions and features are clipped
 FEWEST_DIRECTIONS = {"identity": 4, "probability": 2}  # a correction along fewer is not worth its price
 MOST_DIRECTIONS = 60
 PAID_DIRECTIONS = 0.21  # k = this times (n μ)^(2/3): beyond, the noise of k² moments drowns k of them
@@ -103,7 +103,9 @@ class AdaptedModel:
     def axes(self, schema: Any) -> dict[str, tuple[Any, ...]]:
         """Names along the lists of `to_dict`: features, then public models; and classes, or the label."""
         inputs = (*schema.features, *(f"public model {i + 1}" for i in range(self.features.models)))
-        outputs = _name_outputs(schema, self.coef.shape[1])
+        # the label for one number; of one score of two classes, the second; else the classes
+        values = getattr(schema.label, "values", None) or (schema.label.name,)
+        outputs = tuple(str(value) for value in values[-self.coef.shape[1] :])
         return {"coef": (inputs, outputs), "intercept": (outputs,)}
 
     def to_dict(self) -> dict[str, Any]:
@@ -116,14 +118,6 @@ class AdaptedModel:
             "coef": self.coef.tolist(),
             "intercept": self.intercept.tolist(),
         }
-
-
-def _name_outputs(schema: Any, count: int) -> tuple[str, ...]:
-    """The label for one number; of one score of two classes, the second; else the classes."""
-    values = getattr(schema.label, "values", None)
-    if values is None:
-        return (str(schema.label.name),)
-    return tuple(str(value) for value in values[-count:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +219,7 @@ class Ladder:
             weights=start.weights,
             intercepts=start.intercepts,
             directions=directions,
-            radius=ROOM * float(lengths),
+            radius=WIDENED * float(lengths),
             clip=self.clip,
             guarantee=self.shares()[0],
             salt=self.salt,
@@ -244,7 +238,8 @@ class Ladder:
                 shares = np.full(J, -1 / J) + (np.arange(J) == j)
                 apart[j, :-1] = np.kron(shares[:, None], np.eye(O)) / (units[j] * math.sqrt(J))
             yield apart, Block(J, [units.mean() * math.sqrt(J) * size for size in MIXES])
-        middle, spread = self.mean.mean(axis=0), self._spread()
+        middle = self.mean.mean(axis=0)
+        spread = max(_length(self.mean - middle), 1e-3 * self.residual)
         stretch = np.zeros((1, J * O + 1, O))
         stretch[0, :-1] = np.tile(np.eye(O) / J, (J, 1)) / spread
         stretch[0, -1] = -middle / spread
@@ -257,9 +252,6 @@ class Ladder:
         apart = self.source.predictions - self.mean[:, None, :]
         units = WIDER * np.sqrt((apart**2).sum(axis=2).mean(axis=0))
         return np.asarray(np.maximum(units, 0.1 * self.residual))
-
-    def _spread(self) -> float:
-        return max(_length(self.mean - self.mean.mean(axis=0)), 1e-3 * self.residual)
 
     def mixed(self, question: MixtureMoments, release: Release) -> Mixed:
         """The mixture that the release speaks for."""
@@ -290,12 +282,12 @@ class Ladder:
             A,
             np.asarray(release["products"]).reshape(k, -1),
             blocks,
-            residual=self._held(squared, 0.5) / self.features.outputs,
+            residual=self._bound_square(squared, 0.5) / self.features.outputs,
             noise_moments=share * noise,
             noise_products=question.noise("products"),
         )
 
-    def _held(self, squared: float, least: float) -> float:
+    def _bound_square(self, squared: float, least: float) -> float:
         """A noisy mean squared residual within what is possible."""
         return float(np.clip(squared, least * self.residual**2, max(self.clip, self.residual) ** 2))
 
@@ -327,7 +319,7 @@ class Ladder:
             models=features,
             model_weights=so_far.weights[features.columns :],
             intercepts=so_far.intercepts,
-            bound=THRESHOLD * math.sqrt(loud * self._held(so_far.squared, 0.1)) * radius,
+            bound=THRESHOLD * math.sqrt(loud * self._bound_square(so_far.squared, 0.1)) * radius,
             guarantee=guarantee,
             salt=self.salt,
             **DESCENT[self.base],
@@ -350,7 +342,7 @@ class Ladder:
             intercepts=so_far.intercepts,
             transform=transform,
             shift=np.append(1.0, -centre @ P),
-            radius=ROOM,
+            radius=WIDENED,
             clip=self.clip,
             guarantee=guarantee,
             salt=self.salt,
@@ -444,10 +436,16 @@ def plan(
     public.replaced(guarantee)
     public.gaussian(guarantee, "An adaptation")
     _check.one_of(BASES, base=base)
-    X, y = _source(Xs, ys, n_classes)
+    X, y = _check.matrix(Xs=Xs), np.asarray(ys, dtype=np.float64)
+    if y.shape != (len(X),) or not np.isfinite(y).all():
+        raise InputError("Expected ys to be one finite label for each public row.")
+    if len(X) < 2:
+        raise InputError("Expected at least two public rows; without them train on the target alone.")
+    if not n_classes and not y.any():
+        raise InputError("Expected public labels other than 0: they give the scale of the private ones.")
     source = fit_source(
         X,
-        y,
+        y.astype(np.int64) if n_classes else y,
         n_classes=n_classes,
         limits=label_bounds,
         base=base,
@@ -465,18 +463,6 @@ def plan(
         base=base,
         salt=salt,
     )
-
-
-def _source(Xs: npt.ArrayLike, ys: npt.ArrayLike, n_classes: int) -> tuple[FloatArray, npt.NDArray[Any]]:
-    X = _check.matrix(Xs=Xs)
-    y = np.asarray(ys, dtype=np.float64)
-    if y.shape != (len(X),) or not np.isfinite(y).all():
-        raise InputError("Expected ys to be one finite label for each public row.")
-    if len(X) < 2:
-        raise InputError("Expected at least two public rows; without them train on the target alone.")
-    if not n_classes and not y.any():
-        raise InputError("Expected public labels other than 0: they give the scale of the private ones.")
-    return X, y.astype(np.int64) if n_classes else y
 
 
 def _length(rows: FloatArray) -> float:

@@ -159,26 +159,21 @@ def _fit(
     chosen: tuple[float | None, ...] | None = None,
 ) -> tuple[FloatArray, list[_Scores]]:
     """Weights of the linear model, and the scores of all models; penalties may have been chosen before."""
+    from sklearn.linear_model import RidgeCV
+
     penalties = chosen or (None,) * len(kinds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence: these are public models among others
-        weights, start, penalty = _linear(scale.plain(X), y, n_classes, penalties[0])
+        Z, penalty = scale.plain(X), penalties[0]
+        if n_classes:
+            weights, start, penalty = _logistic(Z, y, n_classes, penalty)
+        else:
+            ridge = RidgeCV(len(Z) * RIDGE).fit(Z, y)
+            weights, start = np.asarray(ridge.coef_)[:, None], np.atleast_1d(ridge.intercept_)
         models = [_Scores(start - scale.mean / scale.spread @ weights, penalty)]
         for kind, given_penalty in zip(kinds[1:], penalties[1:], strict=True):
             models.append(_FITS[kind](X, y, _How(scale, n_classes, seed, given_penalty)))
     return weights / scale.spread[:, None], models
-
-
-def _linear(
-    Z: FloatArray, y: npt.NDArray[Any], n_classes: int, penalty: float | None
-) -> tuple[FloatArray, FloatArray, float | None]:
-    """Ridge or logistic regression: weights, intercepts and penalty."""
-    if n_classes:
-        return _logistic(Z, y, n_classes, penalty)
-    from sklearn.linear_model import RidgeCV
-
-    ridge = RidgeCV(len(Z) * RIDGE).fit(Z, y)
-    return np.asarray(ridge.coef_)[:, None], np.atleast_1d(ridge.intercept_), None
 
 
 def _logistic(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 import numpy as np
 
@@ -109,7 +110,7 @@ def adapt(question: Adaptation, rows: Rows, draw: Draws) -> Iterator[FloatArray]
     for t in range(question.steps):
         public_losses, push = public.look(w)
         private = private.advanced(partial(_advance, question, w, f"gradient_{t}", sizes.private))
-        noisy = draw(f"gradient_{t}", private.total(_sums)) / _most(question)
+        noisy = draw(f"gradient_{t}", private.total(attrgetter("sums"))) / _most(question)
         slope_w = public.X.T @ (push.T / u).T + noisy
         slope_u = _separable(question, public_losses + penalties.discrepancy, u, p)
         w = w - sizes.w * slope_w
@@ -131,10 +132,6 @@ def _advance(question: Adaptation, w: FloatArray, name: str, step: float, privat
     low, p = _least(question)
     slope = _separable(question, private_losses, private.u, p)
     return _Private(private.side, _lifted(private.u, step, slope, low), sums)
-
-
-def _sums(private: _Private) -> IntArray:
-    return private.sums
 
 
 def _lifted(u: FloatArray, step: float, slope: FloatArray, low: FloatArray | float) -> FloatArray:

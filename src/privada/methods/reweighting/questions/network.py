@@ -76,21 +76,17 @@ def declare(module: Any) -> list[Layer]:
         elif name not in LAYERS or type(part) is not getattr(torch.nn, name):
             raise InputError(f"The layer {name} cannot be declared; allowed: {', '.join(LAYERS)}.")
         else:
-            layers.append(_declared(name, part))
+            layer: Layer = {"layer": name}
+            for key in LAYERS[name]:
+                value = getattr(part, key)
+                value = list(value) if isinstance(value, tuple) else value
+                layer[key] = value is not None if key == "bias" else value
+            # A setting that is not in the list would be lost: the layer that is built must be the same.
+            with torch.device("meta"):
+                if repr(_layer(layer)) != repr(part):
+                    raise InputError(f"The layer {part!r} has a setting that cannot be declared.")
+            layers.append(layer)
     return layers
-
-
-def _declared(name: str, part: Any) -> Layer:
-    layer: Layer = {"layer": name}
-    for key in LAYERS[name]:
-        value = getattr(part, key)
-        value = list(value) if isinstance(value, tuple) else value
-        layer[key] = value is not None if key == "bias" else value
-    with torch_module().device("meta"):
-        same = repr(_layer(layer)) == repr(part)
-    if not same:
-        raise InputError(f"The layer {part!r} has a setting that cannot be declared.")
-    return layer
 
 
 def build(layers: Sequence[Layer], *, width: int) -> Any:
