@@ -1,16 +1,28 @@
 """Preprocessing that looks at no row, and pipelines of it."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 import privada
-from privada import Category, Number, PublicEncoder, PublicScaler, Schema, make_private_pipeline
-from privada.exceptions import InputError
+from privada import (
+    Category,
+    Number,
+    Owner,
+    PublicEncoder,
+    PublicScaler,
+    PureDP,
+    Schema,
+    make_private_pipeline,
+)
+from privada.exceptions import InputError, PrivacyLeakWarning
 from privada.methods.preprocessing import unpaid_steps
 
 X = np.random.default_rng(91).uniform(0, 50, size=(400, 2))
@@ -98,3 +110,49 @@ def test_frames_keep_their_names_and_may_come_in_another_order(library):
     assert scaler.fit(np.eye(2)).get_feature_names_out().tolist() == ["x0", "x1"]
     encoder = PublicEncoder(schema=schema).set_output(transform=library)
     assert list(encoder.fit_transform(frame).columns) == ["sum", "age"]
+
+
+# A warning where a fitted step stands before a private estimator, from scikit-learn's own pipelines too.
+
+
+def rows_of(seed):
+    X = np.random.default_rng(seed).uniform(size=(200, 2))
+    return X, np.where(X.sum(axis=1) > 1, "yes", "no")
+
+
+def cell_classifier():
+    centers = [[0.2, 0.2], [0.8, 0.8]]
+    return privada.CellClassifier(centers, classes=("no", "yes"), bounds=(-3, 3), epsilon=1.0)
+
+
+def test_a_fitted_scaler_before_a_private_estimator_is_warned_of():
+    with pytest.warns(PrivacyLeakWarning, match="standardscaler before CellClassifier was fitted"):
+        make_pipeline(StandardScaler(), cell_classifier()).fit(*rows_of(1001))
+
+
+def test_as_an_error_it_comes_before_the_charge():
+    model = cell_classifier()
+    with warnings.catch_warnings(), pytest.raises(PrivacyLeakWarning):
+        warnings.simplefilter("error")
+        make_pipeline(StandardScaler(), model).fit(*rows_of(1002))
+    assert not hasattr(model, "release_")
+
+
+def test_inside_a_search_it_is_found_too():
+    with pytest.warns(PrivacyLeakWarning, match="standardscaler before"):
+        cross_val_score(make_pipeline(StandardScaler(), cell_classifier()), *rows_of(1003), cv=2)
+
+
+@pytest.mark.parametrize(
+    "step", [PublicScaler(bounds=(0, 1)), FrozenEstimator(StandardScaler().fit(rows_of(5)[0])), "passthrough"]
+)
+def test_public_steps_are_silent(step):
+    make_pipeline(step, cell_classifier()).fit(*rows_of(2000 + len(str(step))))
+
+
+def test_alone_and_beside_an_owner_it_is_silent():
+    X, y = rows_of(1004)
+    cell_classifier().fit(X, y)
+    schema = Schema.of_numbers(bounds=(-3, 3), width=2, label=Category(name="y", values=("no", "yes")))
+    owner = Owner(X, y=y, schema=schema, dataset="rows", budget=PureDP(epsilon=2, relation="add/remove"))
+    cell_classifier().fit(owner=owner)

@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada._progress import showing
-from privada.exceptions import InputError
+from privada.exceptions import InputError, PrivacyLeakWarning
 from privada.methods.frames import in_order, names_of, refuse_sparse, take_column, without_column
 from privada.methods.models.model_file import save_model
 from privada.methods.models.model_plot import (
@@ -38,7 +41,7 @@ from privada.methods.models.model_plot import (
 )
 from privada.methods.models.onnx_export import export_onnx
 from privada.methods.models.onnx_graph import OnnxGraph
-from privada.methods.pipelines import warn_of_unpaid_steps
+from privada.methods.preprocessing import unpaid_steps
 from privada.parties.one_process.holding import (
     Dataset,
     Holding,
@@ -61,6 +64,7 @@ from privada.privacy.relation import ROW, Unit
 from privada.privacy.release import Question, Release
 
 T = TypeVar("T")
+DEEPEST = 40  # calls above a fit that are asked whether they are a pipeline's
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
@@ -305,6 +309,29 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             yield
             self._statement = state_spent(holdings)
         warn_of_earlier_uses(holdings)
+
+
+def warn_of_unpaid_steps(estimator: Any) -> None:
+    """Warn if a pipeline is fitting this estimator after steps that were fitted to its private rows."""
+    frame: FrameType | None = sys._getframe()
+    # scikit-learn does not tell an estimator where it stands, so the calls above its ``fit`` are asked.
+    for _ in range(DEEPEST):
+        if frame is None:
+            return
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, Pipeline) and caller.steps and caller.steps[-1][1] is estimator:
+            break
+        frame = frame.f_back
+    else:
+        return
+    if unpaid := unpaid_steps(caller):
+        warnings.warn(
+            f"{', '.join(unpaid)} before {type(estimator).__name__} was fitted to the private rows: what it "
+            "learnt of them is in the model and nobody paid for it. Use PublicScaler, or fit it to public "
+            "rows and freeze it (make_private_pipeline).",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )
 
 
 @cache
