@@ -31,7 +31,7 @@ class Example(Case):
     """
 
     inquiry: Callable[[str], Inquiry[Any]]  # of the owner's name
-    estimator: Callable[[int], Any] | None = None  # rehearsal seed -> estimator, not fitted
+    estimator: Callable[[int], Any] | None = None  # of the seed of its noise; not fitted
     fit_more: Mapping[str, Any] = field(default_factory=dict)  # public arguments of its fit
     further_cases: tuple[Case, ...] = ()
 

@@ -13,6 +13,7 @@ from privada.methods.pictures import Picture, Plane, Points
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Schema
+from privada.privacy.bounds import Ball
 from privada.privacy.guarantee import PureDP
 from privada.privacy.relation import Relation
 
@@ -23,7 +24,7 @@ EPSILON = 1.0
 
 def demo(seed: int) -> DemoRow:
     """Place service points in a town part of which is served already, by people nobody may name."""
-    homes, helpers = _town(seed)
+    homes, helpers = (Ball(radius=RADIUS).clip(places) for places in _town(seed))
     pure = PureDP(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
     schema = Schema.of_numbers(bounds=(-RADIUS, RADIUS), width=2)
     owner = Owner(helpers, schema=schema, dataset="helpers", budget=pure)

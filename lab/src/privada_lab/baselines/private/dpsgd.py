@@ -270,7 +270,7 @@ class DPSGDClassifier(ClassifierMixin, _DPSGD):  # type: ignore[misc]
     ----------
     classes : sequence
         Public list of the labels.
-    epsilon, delta, norm_bound, model, hidden, clip, epochs, sample_rate, rate, rehearsal
+    epsilon, delta, norm_bound, model, hidden, clip, epochs, sample_rate, rate, insecure_seed
         As in `DPSGDRegressor`.
 
     Attributes

@@ -308,7 +308,7 @@ class NoisySGDRegressor(_Private):
 
     Parameters
     ----------
-    epsilon, delta, rho, norm_bound, label_bound, rehearsal
+    epsilon, delta, rho, norm_bound, label_bound, insecure_seed
         As in `DPLinearRegression`.
     clip : float
         Bound of a residual, in units of ``label_bound``.
@@ -363,7 +363,7 @@ class PrivateDM(_Private):
 
     Parameters
     ----------
-    epsilon, delta, rho, norm_bound, rehearsal
+    epsilon, delta, rho, norm_bound, insecure_seed
         As in `DPLinearRegression`.
     penalty : float
         Of the ridge regression on the source.

@@ -307,7 +307,7 @@ class NoisyMean(_Trivial):
 
     Parameters
     ----------
-    epsilon, delta, rho, bounds, label_bounds, rehearsal
+    epsilon, delta, rho, bounds, label_bounds, insecure_seed
         As in `ShiftedRidge`.
 
     Attributes
@@ -348,7 +348,7 @@ class OneSumRegressor(_Trivial):
 
     Parameters
     ----------
-    epsilon, delta, rho, bounds, label_bounds, rehearsal
+    epsilon, delta, rho, bounds, label_bounds, insecure_seed
         As in `ShiftedRidge`.
 
     Attributes
@@ -438,7 +438,7 @@ class NoisyMajority(_Counting):
 
     Parameters
     ----------
-    epsilon, delta, rho, bounds, rehearsal
+    epsilon, delta, rho, bounds, insecure_seed
         As in `ShiftedRidge`.
     classes : sequence
         Public list of the labels.
@@ -491,7 +491,7 @@ class PriorCorrectedClassifier(_Counting):
 
     Parameters
     ----------
-    epsilon, delta, rho, classes, bounds, relation, rehearsal
+    epsilon, delta, rho, classes, bounds, relation, insecure_seed
         As in `NoisyMajority`.
 
     Attributes
