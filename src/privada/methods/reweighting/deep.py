@@ -218,6 +218,7 @@ class _Deep(Reweighted):
         return replace(method, known_as=self._known_as)
 
     def _fit(self, *args: Any, **options: Any) -> Self:
+        # A name that no other fit of this process uses; it is forgotten whatever happens.
         self._known_as = f"{type(self.module).__name__}-{uuid.uuid4().hex}"
         try:
             return super()._fit(*args, **options)

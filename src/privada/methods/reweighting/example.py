@@ -192,30 +192,26 @@ def _questions(source: FloatArray, labels: FloatArray) -> Iterator[Question]:
         yield ladder.correction(ladder.start(), guarantee)
         yield replace(ladder.descent(ladder.start(), guarantee), steps=2)
     if find_spec("torch") is not None:
-        yield _module(source, labels, APPROXIMATE)
-
-
-def _module(source: FloatArray, labels: FloatArray, guarantee: Guarantee) -> ModuleAdaptation:
-    layers = [
-        {"layer": "Linear", "in_features": 2, "out_features": 2, "bias": True},
-        {"layer": "Tanh"},
-        {"layer": "Linear", "in_features": 2, "out_features": 1, "bias": False},
-    ]
-    return ModuleAdaptation(
-        size=SIZE,
-        network={"layers": layers},
-        start=np.array([0.5, -0.5, 0.5, 0.5, 0.0, 0.0, 1.0, -1.0]),
-        source=source,
-        source_labels=labels,
-        mean=np.zeros(2),
-        scale=np.ones(2),
-        penalties=Penalties(alpha=ALPHA, kappa2=0.1),
-        loss="squared",
-        clip=0.5,
-        A=2.0,
-        steps=3,
-        guarantee=guarantee,
-    )
+        layers = [
+            {"layer": "Linear", "in_features": 2, "out_features": 2, "bias": True},
+            {"layer": "Tanh"},
+            {"layer": "Linear", "in_features": 2, "out_features": 1, "bias": False},
+        ]
+        yield ModuleAdaptation(
+            size=SIZE,
+            network={"layers": layers},
+            start=np.array([0.5, -0.5, 0.5, 0.5, 0.0, 0.0, 1.0, -1.0]),
+            source=source,
+            source_labels=labels,
+            mean=np.zeros(2),
+            scale=np.ones(2),
+            penalties=Penalties(alpha=ALPHA, kappa2=0.1),
+            loss="squared",
+            clip=0.5,
+            A=2.0,
+            steps=3,
+            guarantee=APPROXIMATE,
+        )
 
 
 def _descent(guarantee: Guarantee) -> ReweightingDescent:

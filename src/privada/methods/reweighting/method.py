@@ -165,6 +165,7 @@ class Reweighting(Method):
                 'Expected labels and label_bounds from -1 to 1, to which algorithm="pcnvxadap" clips; divide '
                 "the labels of both sides by a public bound."
             )
+        # Everything that follows is public: the owner is told the rows of the source themselves.
         options = OPTIONS[self.algorithm] | dict(self.options or {})
         largest = float(np.linalg.norm(rows, axis=1).max())
         norm_bound = _check.positive(norm_bound=largest if self.norm_bound is None else self.norm_bound)

@@ -210,6 +210,7 @@ def _public_hypotheses(question: NonconvexAdaptation, loss: str) -> FloatArray:
     """Multiples of the predictor that projected gradient finds on the source alone."""
     X, y = Ball(radius=question.r).clip(question.source), question.source_labels
     onehot = y[:, None] if question.n_classes == 2 else np.eye(question.n_classes)[y.astype(np.int64)]
+    # Projected gradient with the step of the loss's largest curvature, 1/2 for each squared length.
     w = np.zeros((X.shape[1], onehot.shape[1]))
     curvature = max(float((X**2).sum(axis=1).mean()) / 2, 1e-300)
     for _ in range(_FIT_STEPS):

@@ -233,7 +233,13 @@ class Ladder:
         constant[np.arange(O), -1, np.arange(O)] = 1.0
         yield constant, Block(O, [unit * size for size in SHIFTS])
         if J > 1:
-            apart, units = np.zeros((J, J * O + 1, O)), self._units()
+            # Units of the differences of each model from the mean: of probabilities they are known.
+            units = np.full(J, SMALLEST)
+            if self.features.link != "probability":
+                differences = self.source.predictions - self.mean[:, None, :]
+                units = WIDER * np.sqrt((differences**2).sum(axis=2).mean(axis=0))
+                units = np.maximum(units, 0.1 * self.residual)
+            apart = np.zeros((J, J * O + 1, O))
             for j in range(J):
                 shares = np.full(J, -1 / J) + (np.arange(J) == j)
                 apart[j, :-1] = np.kron(shares[:, None], np.eye(O)) / (units[j] * math.sqrt(J))
@@ -244,14 +250,6 @@ class Ladder:
         stretch[0, :-1] = np.tile(np.eye(O) / J, (J, 1)) / spread
         stretch[0, -1] = -middle / spread
         yield stretch, Block(1, [spread * size for size in SPREADS])
-
-    def _units(self) -> FloatArray:
-        """Of the differences of each model from the mean."""
-        if self.features.link == "probability":
-            return np.full(self.features.models, SMALLEST)
-        apart = self.source.predictions - self.mean[:, None, :]
-        units = WIDER * np.sqrt((apart**2).sum(axis=2).mean(axis=0))
-        return np.asarray(np.maximum(units, 0.1 * self.residual))
 
     def mixed(self, question: MixtureMoments, release: Release) -> Mixed:
         """The mixture that the release speaks for."""
@@ -376,25 +374,27 @@ class Ladder:
         first, rest = self.mixture(), self.shares()[1]
         asks = [AskOwner(owner, first)]
         if rest is not None:
+            # What the second question costs does not depend on the first answer, which it starts from.
             asks.append(AskOwner(owner, self.second(self.start(), rest)))
-        return Inquiry(tuple(asks), lambda: self._learn(owner, first, rest), forecast=self.forecast)
 
-    def _learn(self, owner: str, first: MixtureMoments, rest: Guarantee | None) -> Learner[AdaptedModel]:
-        releases = [(yield AskOwner(owner, first))]
-        only_releases(releases[0])
-        model = self.mixed(first, releases[0])
-        if rest is not None:
-            question = self.second(model, rest)
-            releases.append((yield AskOwner(owner, question)))
-            only_releases(releases[1])
-            model = self.corrected(question, releases[1], model)
-        return AdaptedModel(
-            features=self.features,
-            coef=model.weights,
-            intercept=model.intercepts,
-            guarantee=self.guarantee,
-            releases=tuple(releases),
-        )
+        def learn() -> Learner[AdaptedModel]:
+            releases = [(yield AskOwner(owner, first))]
+            only_releases(releases[0])
+            model = self.mixed(first, releases[0])
+            if rest is not None:
+                question = self.second(model, rest)
+                releases.append((yield AskOwner(owner, question)))
+                only_releases(releases[1])
+                model = self.corrected(question, releases[1], model)
+            return AdaptedModel(
+                features=self.features,
+                coef=model.weights,
+                intercept=model.intercepts,
+                guarantee=self.guarantee,
+                releases=tuple(releases),
+            )
+
+        return Inquiry(tuple(asks), learn, forecast=self.forecast)
 
 
 def plan(

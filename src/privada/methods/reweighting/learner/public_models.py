@@ -222,18 +222,23 @@ def _boosted(X: FloatArray, y: npt.NDArray[Any], how: _How) -> _Scores:
         return _Scores(_spread_classes(None, y, how.n_classes, X.shape[1])[1])
     kind = HistGradientBoostingClassifier if how.n_classes else HistGradientBoostingRegressor
     rounds = FEWER_ROUNDS if how.n_classes > 2 else ROUNDS
-    leaf = max(1, min(LEAF, len(X) // 20))
+    fewest = max(1, min(LEAF, len(X) // 20))
     booster = kind(
-        max_iter=rounds, min_samples_leaf=leaf, early_stopping=False, random_state=how.seed, **BOOSTED
+        max_iter=rounds, min_samples_leaf=fewest, early_stopping=False, random_state=how.seed, **BOOSTED
     )
     booster.fit(X, y)
     starts, targets = _boosted_outputs(np.ravel(booster._baseline_prediction), present, how.n_classes)
-    trees = [
-        (*_boosted_tree(tree.nodes, sign), output)
-        for stage in booster._predictors
-        for tree, outputs_of_tree in zip(stage, targets, strict=True)
-        for output, sign in outputs_of_tree
-    ]
+    trees = []
+    for stage in booster._predictors:
+        for tree, outputs_of_tree in zip(stage, targets, strict=True):
+            nodes = tree.nodes
+            leaf = nodes["is_leaf"].astype(bool)
+            columns = np.where(leaf, -1, nodes["feature_idx"].astype(np.int64))
+            splits = np.column_stack([columns, nodes["left"], nodes["right"]]).astype(np.int64)
+            for output, sign in outputs_of_tree:
+                # The values of leaves stand where inner nodes have their cuts.
+                cuts = np.where(leaf, sign * nodes["value"], nodes["num_threshold"])
+                trees.append((splits, cuts, output))
     return _Scores(starts, trees=tuple(trees))
 
 
@@ -249,14 +254,6 @@ def _boosted_outputs(
         return starts, [[(int(present[0]), -0.5), (int(present[1]), 0.5)]]
     starts[present] = base
     return starts, [[(int(code), 1.0)] for code in present]
-
-
-def _boosted_tree(nodes: Any, sign: float) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """Splits and cuts of one tree."""
-    leaf = nodes["is_leaf"].astype(bool)
-    columns = np.where(leaf, -1, nodes["feature_idx"].astype(np.int64))
-    splits = np.column_stack([columns, nodes["left"], nodes["right"]]).astype(np.int64)
-    return splits, np.where(leaf, sign * nodes["value"], nodes["num_threshold"])
 
 
 def _forest(X: FloatArray, y: npt.NDArray[Any], how: _How) -> _Scores:

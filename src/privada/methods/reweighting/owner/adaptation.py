@@ -113,6 +113,7 @@ def adapt(question: Adaptation, rows: Rows, draw: Draws) -> Iterator[FloatArray]
         noisy = draw(f"gradient_{t}", private.total(attrgetter("sums"))) / _most(question)
         slope_w = public.X.T @ (push.T / u).T + noisy
         slope_u = _separable(question, public_losses + penalties.discrepancy, u, p)
+        # Projected steps: w back into its ball, u back to its least values.
         w = w - sizes.w * slope_w
         w = w * min(1.0, question.A / max(float(np.linalg.norm(w)), 1e-300))
         u = _lifted(u, sizes.public, slope_u, low)
