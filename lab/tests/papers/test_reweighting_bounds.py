@@ -6,8 +6,9 @@ import pytest
 from privada.exceptions import InputError
 from privada.methods.reweighting import Penalties
 from privada.methods.reweighting.questions.problem import Bounds
-from privada_lab import objectives, reweighting_bounds
+from privada_lab import objectives
 from privada_lab.baselines.cnvx_adap import cnvx_adap
+from privada_lab.papers import reweighting_bounds
 from privada_lab.papers.reweighting import paper_pcnvxadap
 
 PENALTIES, BOUNDS = Penalties(alpha=0.5, kappa1=4.0), Bounds(A=1.0)
