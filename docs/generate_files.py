@@ -29,13 +29,7 @@ def page() -> str:
     """The whole page."""
     parts = [HEAD, _section("Study files", "privada.studies.study")]
     for name, card in methods().items():
-        if card.study_path:
-            module = card.study_path.partition(":")[0]
-            parts.append(_section(f"`[method]` of {name}", module, level=3))
-        else:
-            parts.append(
-                f"### `[method]` of {name}\n\n{card.title}.\n\n```toml\n{card.describe_study()}\n```\n"
-            )
+        parts.append(f"### `[method]` of {name}\n\n{card.title}.\n\n```toml\n{card.describe_study()}\n```\n")
     parts.append(_section("Owner files", "privada.parties.owner_file"))
     learners = _section(
         "`[[learners]]` of an owner file", "privada.parties.permissions:KnownLearners", level=3

@@ -144,8 +144,6 @@ class Method:
     estimators: ClassVar[Mapping[str, str]] = {}
     model_parts: ClassVar[tuple[str, ...]] = ()
     renamed: ClassVar[Mapping[str, str]] = {}
-    study_path: ClassVar[str] = ""  # of methods that read their table themselves
-    model_path: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for declared in fields(self):
@@ -193,11 +191,6 @@ class Method:
         seed: int = 0,
     ) -> Inquiry[Any]:
         """What a study's ``[method]`` table asks."""
-        if cls.study_path:
-            inquiry: Inquiry[Any] = load(cls.study_path)(
-                section, schemas=schemas, guarantee=guarantee, home=home, seed=seed
-            )
-            return inquiry
         method, public, parties = cls.read_study(section, schemas=schemas, home=home)
         public_key = {"target": ("source",), "source": ("target",)}.get(cls.private_side, ())
         # A mistake that names no key is most likely one of the settings, whatever was read before them.
@@ -330,10 +323,6 @@ class Method:
         cls, inquiry: Inquiry[Any], *, schema: Schema, guarantee: Guarantee
     ) -> Callable[[Any], Any]:
         """The function that makes a fitted estimator of what an inquiry of a study has learnt."""
-        if cls.model_path:
-            questions = [ask.question for ask in inquiry.asks]
-            make: Callable[[Any], Any] = load(cls.model_path)(questions, schema=schema, guarantee=guarantee)
-            return make
         estimator, method = cls.find_estimator(schema), inquiry.method
         return lambda model: estimator.of_study(model, method=method, schema=schema, guarantee=guarantee)
 
