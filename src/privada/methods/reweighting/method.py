@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from privada.methods.reweighting.learner.ladder import AdaptedModel
     from privada.parties.schema import Schema
 
-# Options of the paper's algorithms, for numbers and for classes. They are the lab's, which do not depend on
-# the data: steps of line 4 are made for the worst case, so they are lengthened.
+# Options of the paper's algorithms. All but the last are the lab's, and do not depend on the data: steps of
+# line 4 are made for the worst case, so they are lengthened. For classes 2 is about the step 1/β of
+# Algorithm 2 with rows of norm 1 and little noise; the lab computes it for each question.
 OPTIONS = {
     "pcnvxadap": {"radius": 5.0, "kappa1": 1.0, "kappa2": 0.0, "step_scale": 10.0},
     "pncnvxadap": {"radius": 20.0, "kappa1": 1.0, "kappa2": 0.0, "step_scale": 2.0},
