@@ -10,7 +10,7 @@ import pytest
 from privada import _files
 from privada._toml import Section
 from privada.exceptions import InputError, LedgerError, SchemaError, StudyError
-from privada.methods._study import public_rows
+from privada.methods._public_rows import public_rows
 from privada.parties.owner_file import Card, OwnerFile
 from privada.parties.rows import Rows
 from privada.parties.schema import Number, Schema

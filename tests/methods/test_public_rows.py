@@ -9,7 +9,7 @@ import pytest
 from privada._toml import Section
 from privada.exceptions import StudyError
 from privada.methods import _public_rows
-from privada.methods._study import labelled_rows, public_rows
+from privada.methods._public_rows import labelled_rows, public_rows
 from privada.methods.method import methods
 from privada.parties import Category, Date, Number, Rows, Schema
 

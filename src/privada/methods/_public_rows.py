@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from privada import _files
 from privada._arrays import FloatArray
+from privada._toml import Section
 from privada.exceptions import InputError
 from privada.parties.csv_files import CsvFile, Dialect
 from privada.parties.schema import Number, Schema
@@ -182,4 +183,29 @@ def _as_finite(words: npt.NDArray[np.str_]) -> FloatArray:
     return numbers
 
 
-__all__ = ["PublicFile"]
+def public_rows(section: Section, key: str, home: Path, schema: Schema) -> FloatArray:
+    """Features of a public file, CSV or Parquet, encoded by an owner's card."""
+    return _read_file(section, key, home, schema, labelled=False)[0]
+
+
+def labelled_rows(
+    section: Section, key: str, home: Path, schema: Schema
+) -> tuple[FloatArray, npt.NDArray[Any]]:
+    """Features of a public file, and its labels: codes of classes, or numbers."""
+    X, y = _read_file(section, key, home, schema, labelled=True)
+    assert y is not None
+    return X, y
+
+
+def _read_file(
+    section: Section, key: str, home: Path, schema: Schema, *, labelled: bool
+) -> tuple[FloatArray, npt.NDArray[Any] | None]:
+    path = home / section.string(key)
+    dialect = Dialect.from_section(section.section("csv")) if "csv" in section else Dialect()
+    try:
+        return PublicFile(path, schema, labelled, dialect).read()
+    except InputError as error:
+        section.fail(key, str(error).replace("Cannot read", "cannot read", 1))
+
+
+__all__ = ["PublicFile", "labelled_rows", "public_rows"]

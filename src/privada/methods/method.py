@@ -226,7 +226,7 @@ class Method:
         cls, section: Section, *, schemas: Mapping[str, Schema], home: Path
     ) -> tuple[Self, Public, dict[str, Schema]]:
         """The method, the public rows and the owners that a study's ``[method]`` table describes."""
-        from privada.methods._study import labelled_rows, public_rows
+        from privada.methods._public_rows import labelled_rows, public_rows
 
         parties = cls._read_parties(section, schemas)
         schema = next(iter(parties.values()))

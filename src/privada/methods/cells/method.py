@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def read_centers(place: StudyPlace, key: str) -> FloatArray | None:
     """The centres of a public file of a study, encoded by the owner's schema."""
-    from privada.methods._study import public_rows
+    from privada.methods._public_rows import public_rows
 
     if key in place.section:
         return public_rows(place.section, key, place.home, place.schema)
