@@ -41,7 +41,7 @@ def demo(seed: int) -> DemoRow:
     fit = _fit(owner, public)
     clear = LogisticRegression().fit(X[part == 1], y[part == 1])
     test, truth = X[part == 2], y[part == 2]
-    guessed, seen = float(100 * max(truth.mean(), 1 - truth.mean())), float(100 * clear.score(test, truth))
+    guessed, learnt = float(100 * max(truth.mean(), 1 - truth.mean())), float(100 * clear.score(test, truth))
     return DemoRow(
         method="marginals",
         title="tell tumours apart without a single diagnosis leaving the clinic",
@@ -52,7 +52,7 @@ def demo(seed: int) -> DemoRow:
         guarantee=fit.releases[0].guarantee,
         score="accuracy (%) on tumours that neither side used",
         without=guessed,
-        clear=seen,
+        clear=learnt,
         ours=float(100 * (fit.codes(test) == truth).mean()),
         ledger=owner.ledger.export(),
         stamps=fit.releases[0].stamps,
@@ -60,7 +60,7 @@ def demo(seed: int) -> DemoRow:
             f"One of the {len(truth)} test tumours is {100 / len(truth):.1f} points. Without privacy, a "
             "model fits the clinic's rows alone; the private one also uses the learner's unlabelled rows."
         ),
-        picture=_curve(public, (X[part == 1], y[part == 1]), (test, truth), without=guessed, clear=seen),
+        picture=_curve(public, (X[part == 1], y[part == 1]), (test, truth), without=guessed, clear=learnt),
     )
 
 

@@ -19,11 +19,12 @@ def _standardise_rows(model: Any, graph: OnnxGraph) -> str:
 def add_classifier(model: Any, graph: OnnxGraph) -> str:
     """Add the class probabilities of a fitted classifier."""
     inner = model.fit_.model
-    found = _add_probabilities(inner, graph, _standardise_rows(model, graph))
-    known = np.asarray(inner.classes_, dtype=np.int64)
-    if len(known) == len(model.classes_):
-        return found
-    return graph.apply("MatMul", found, graph.constant(np.eye(len(model.classes_))[known]))
+    probabilities = _add_probabilities(inner, graph, _standardise_rows(model, graph))
+    codes = np.asarray(inner.classes_, dtype=np.int64)
+    if len(codes) == len(model.classes_):
+        return probabilities
+    # a class that no synthetic label has is never predicted: its column is zero
+    return graph.apply("MatMul", probabilities, graph.constant(np.eye(len(model.classes_))[codes]))
 
 
 def _add_probabilities(inner: Any, graph: OnnxGraph, x: str) -> str:
@@ -44,13 +45,13 @@ def add_regressor(model: Any, graph: OnnxGraph) -> str:
     """Add the predictions of a fitted regressor."""
     inner, x = model.fit_.model, _standardise_rows(model, graph)
     if hasattr(inner, "coefs_"):
-        found = graph.layers(x, inner.coefs_, inner.intercepts_, inner.activation)
+        numbers = graph.layers(x, inner.coefs_, inner.intercepts_, inner.activation)
     elif hasattr(inner, "coef_"):
-        found = graph.affine(x, np.reshape(inner.coef_, (-1, 1)), np.reshape(inner.intercept_, (1,)))
+        numbers = graph.affine(x, np.reshape(inner.coef_, (-1, 1)), np.reshape(inner.intercept_, (1,)))
     else:
         raise InputError(f"A {type(inner).__name__} inside the model has no ONNX form here.")
     unit, middle = getattr(inner, "unit", 1.0), getattr(inner, "middle", 0.0)
-    scaled = graph.affine(found, [[unit]], [middle])
+    scaled = graph.affine(numbers, [[unit]], [middle])
     return graph.clip(scaled, [model.label_bounds[0]], [model.label_bounds[1]])
 
 

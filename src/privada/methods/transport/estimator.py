@@ -180,10 +180,10 @@ def _encode_known(labels: AnyArray | None, classes: tuple[Any, ...]) -> IntArray
     if -1 not in classes:
         masked = masked | np.array([value == -1 for value in labels.tolist()])
     codes = np.full(len(labels), -1, dtype=np.int64)
-    given = labels[~masked]
-    if given.dtype.kind == "f" and all(isinstance(name, (int, np.integer)) for name in classes):
-        given = given.astype(np.int64)
-    codes[~masked] = Classes(classes).encode(given)
+    visible = labels[~masked]
+    if visible.dtype.kind == "f" and all(isinstance(name, (int, np.integer)) for name in classes):
+        visible = visible.astype(np.int64)
+    codes[~masked] = Classes(classes).encode(visible)
     return codes if (codes >= 0).any() else None
 
 

@@ -133,7 +133,7 @@ class Transport(Method):
                 seed=seed,
             )
         questions = {
-            name: self._question(algorithm, features, each, guarantee) for name, each in parties.items()
+            name: self._question(algorithm, features, schema, guarantee) for name, schema in parties.items()
         }
         for name, question in questions.items():
             question.fits(parties[name])
@@ -146,7 +146,7 @@ class Transport(Method):
         inquiry = learn_descent(questions, public.X, classes=names, features=features)
         if self.features is not None:
             return inquiry
-        size, mu = sum(each.size or 0 for each in parties.values()), guarantee.gaussian_mu()
+        size, mu = sum(schema.size or 0 for schema in parties.values()), guarantee.gaussian_mu()
         return replace(inquiry, forecast=forecast(public.X, size=size, n_classes=len(names), mu=mu))
 
     def _choose_algorithm(self, guarantee: Guarantee, *, labelled: bool) -> str:
