@@ -63,7 +63,10 @@ class Reweighting(Method):
         "privada.methods.reweighting.questions.moments:CorrectionMoments",
         "privada.methods.reweighting.questions.module:ModuleAdaptation",
     )
-    retired_paths = ("privada.methods.linear.questions.retired:RetiredReweightingDescent",)
+    retired_paths = (
+        "privada.methods.linear.questions.retired:RetiredReweightingDescent",
+        "privada.methods.linear.questions.retired:RetiredSelection",
+    )
     private_side = "target"
     learns_public_labels = True
     model_parts = (

@@ -1,4 +1,4 @@
-"""Kinds of descents that `LinearDescent` replaced: their files are read, and owners answer them no more.
+"""Kinds that others have replaced: their files are read, and owners answer them no more.
 
 Ledgers, receipts and releases name a question by its digest, and saved models hold the question itself. So
 files of these kinds are read as the same questions, and what they hold is kept as it was written.
@@ -18,8 +18,8 @@ from privada.privacy.release import Question
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class RetiredDescent(Question):
-    """A descent that earlier versions asked for.
+class RetiredQuestion(Question):
+    """A question that earlier versions asked.
 
     Privacy
     -------
@@ -48,21 +48,28 @@ class RetiredDescent(Question):
         )
 
 
-class RetiredMarginalsDescent(RetiredDescent):
+class RetiredSelection(RetiredQuestion):
+    """The choice of the best of a few models, which no method asked for; evaluating each tells more."""
+
+    kind: ClassVar[str] = "reweighting.selection"
+    replaced_by: ClassVar[str] = "evaluation.errors"
+
+
+class RetiredMarginalsDescent(RetiredQuestion):
     """The descent of a linear model of labels."""
 
     kind: ClassVar[str] = "marginals.descent"
     replaced_by: ClassVar[str] = "marginals.linear"
 
 
-class RetiredReweightingDescent(RetiredDescent):
+class RetiredReweightingDescent(RetiredQuestion):
     """The descent on public features from a public warm start."""
 
     kind: ClassVar[str] = "reweighting.descent"
     replaced_by: ClassVar[str] = "reweighting.linear"
 
 
-class RetiredTransportDescent(RetiredDescent):
+class RetiredTransportDescent(RetiredQuestion):
     """The descent in the target's coordinates."""
 
     kind: ClassVar[str] = "transport.descent"
@@ -70,8 +77,9 @@ class RetiredTransportDescent(RetiredDescent):
 
 
 __all__ = [
-    "RetiredDescent",
     "RetiredMarginalsDescent",
+    "RetiredQuestion",
     "RetiredReweightingDescent",
+    "RetiredSelection",
     "RetiredTransportDescent",
 ]
