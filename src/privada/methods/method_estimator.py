@@ -272,6 +272,8 @@ class MethodEstimator(PrivateEstimator):
         """The public rows of a fit whose private side is an `Owner`."""
         if self.method_type.private_side == "target":
             check_owner(owner, Xt=Xt, yt=yt, sample_domain=sample_domain)
+            if Xs is not None:
+                check_owner(owner, X=X, y=y)
             rows, labels = (X, y) if Xs is None else (Xs, ys)
             if not self.method_type.learns_public_labels:
                 return Public(_check.matrix(source=rows))

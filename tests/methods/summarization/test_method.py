@@ -1,16 +1,22 @@
 """The method object of summarization: what can be started again, and what estimators and studies share."""
 
+import threading
+import time
 import warnings
 
 import numpy as np
 import pytest
 
-from privada import Policy, PrivateSummarizer
+from privada import Dataset, Policy, PrivateSummarizer
 from privada.exceptions import InputError, RehearsalWarning
 from privada.methods.method import Public
 from privada.methods.summarization import Curator
+from privada.methods.summarization.curator import repeat_draws
+from privada.methods.summarization.learner.rounds import AskedOwners
 from privada.methods.summarization.method import Summarization
-from privada.privacy import ApproxDP
+from privada.methods.summarization.questions.rounds import Everyone
+from privada.privacy import ApproxDP, OwnerKey
+from privada.privacy.ledger import Ledger
 
 GUARANTEE = ApproxDP(epsilon=4, delta=1e-5, relation="replace-one")
 SETTINGS = {"size": 40, "gamma": 0.5, "n_features": 40}
@@ -91,3 +97,44 @@ def test_a_summary_never_takes_the_place_of_a_file(tmp_path, town):
     assert np.load(file)["X"].shape == (40, 2)
     with pytest.raises(InputError, match="summary.npz is there already"):
         prepared([consumer, *owners], summary=file)
+
+
+def test_starts_at_once_draw_each_sum_once():
+    drawn, both = [], threading.Barrier(2)
+
+    def draw(step):
+        drawn.append(step)
+        time.sleep(0.2)
+        return len(drawn)
+
+    start, heard = repeat_draws(draw), []
+
+    def run():
+        heard_by = start()
+        both.wait()
+        heard.append(heard_by(AskedOwners({"near": 1}, Everyone())))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(drawn), heard) == (1, [1, 1])
+
+
+@pytest.mark.filterwarnings("ignore::privada.exceptions.PrivacyLeakWarning")
+def test_a_fit_on_a_ledger_gets_no_answer_that_is_kept_for_other_rows(made_owner):
+    rng = np.random.default_rng(0)
+    settings = {"gamma": 0.5, "bounds": (-3, 3), "epsilon": 1, "delta": 1e-5, "random_state": 0}
+    with Ledger.open(":memory:", OwnerKey.generate()) as ledger:
+        for name in ("owner 0", "owner 1"):
+            ledger.open_budget(name, ApproxDP(epsilon=9, delta=1e-3, relation="replace-one"))
+        consumer = made_owner(rng.uniform(-1, 1, (100, 2)), name="validation")
+        fits = [
+            PrivateSummarizer(10, dataset=Dataset(ledger=ledger), **settings).fit(
+                owner=consumer, owners=[rng.uniform(-1, 1, (300, 2)) for _ in range(2)]
+            )
+            for _ in range(2)
+        ]
+    first, second = ({release.question for release in fit.releases_} for fit in fits)
+    assert not first & second

@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, field
 from fractions import Fraction
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -154,14 +155,16 @@ def repeat_draws(draw: Callable[[Draw], Any]) -> Callable[[], Callable[[Draw], A
     fresh noise would show more than was paid for.
     """
     drawn: list[tuple[Draw, Any]] = []
+    lock = Lock()  # two threads that start at once must not both draw
 
     def start() -> Callable[[Draw], Any]:
         place = iter(range(2**31))
 
         def draw_once(step: Draw) -> Any:
             number = next(place)
-            if number == len(drawn):
-                drawn.append((step, draw(step)))
+            with lock:
+                if number == len(drawn):
+                    drawn.append((step, draw(step)))
             before, answer = drawn[number]
             if not before.equals(step):
                 raise InputError(

@@ -168,9 +168,9 @@ class PrivateSummarizer(MethodEstimator):
             )
         nodes = {name: OwnerNode(name, holding.owner) for name, holding in holdings.items()}
         with self._stating(holdings.values()):
-            # The salt makes the questions those of this fit alone.
-            salted = inquiry.again(holdings[self.consumer].salt)
-            self.summary_ = Curator(self.curator).drive(salted, nodes)
+            # A salt makes the questions those of this fit alone, also where not all parties are on a ledger.
+            salt = next((holding.salt for holding in holdings.values() if holding.salt), "")
+            self.summary_ = Curator(self.curator).drive(inquiry.again(salt), nodes)
         codes = self.summary_.y
         self.y_ = codes if codes is None or self.classes is None else np.asarray(self.classes)[codes]
         self.X_, self.owner_ = self.summary_.X, self.summary_.owner
