@@ -21,7 +21,7 @@ from privada.model_selection import PrivateSearchCV
 from tests.methods.every_estimator import CASES, ROWS, table
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:Expected about", "ignore:No gain", "ignore:The release is not"
+    "ignore:No gain is expected", "ignore:No gain", "ignore:The release is not"
 )
 
 PERSON = Unit(name="person", max_rows=2)

@@ -101,5 +101,5 @@ def test_the_printed_lemma_is_false_by_its_own_density():
 
 
 def test_printed_marginals_need_a_rehearsal_too():
-    with pytest.raises(ValueError, match="rehearsal"):
+    with pytest.raises(ValueError, match="insecure_seed"):
         paper_marginals(np.zeros((3, 1)), tables=ONE_BIN, scale=1.0)

@@ -17,7 +17,7 @@ Votes(bins=20, rule='majority')
 >>> Votes(rule="loudest")
 Traceback (most recent call last):
     ...
-privada.exceptions.InputError: Expected rule to be one of 'majority', 'mean', got 'loudest'.
+privada.exceptions.InputError: Expected rule to be one of majority, mean, got 'loudest'.
 """
 
 from __future__ import annotations

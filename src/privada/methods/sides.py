@@ -111,7 +111,7 @@ def separate_sides(
     if private_side == "target":
         if sample_domain is not None:
             _refuse_masks(target.y)
-        return Sides((target,), Public(_check.matrix(Xs=source.X), source.y))
+        return Sides((target,), Public(_check.matrix(source=source.X), source.y))
     public = Public(_check.matrix(target=target.X), target.y)
     if not several:
         return Sides((source,), public)

@@ -13,7 +13,7 @@ from privada_lab.experiments.marginals.scores import Scores
 from privada_lab.experiments.registry import untracked
 
 
-@pytest.mark.filterwarnings("ignore:Expected about")  # of one tiny run
+@pytest.mark.filterwarnings("ignore:No gain is expected")  # of one tiny run
 def test_a_quick_look_prints_every_figure_once_with_its_goal(small):
     found = list(marginals.run(runs=1))
     figures = {item.figure: item for item in found if isinstance(item, Figure)}

@@ -33,7 +33,7 @@ def test_limits_change_one_thing_at_a_time(small, monkeypatch):
     data, setting = sets.GENERATED[2].load(5), sets.GENERATED[2]
     found = limits.measured(data, setting, 5)
     assert all(0 <= value <= 100 for value in found.values())
-    cells = {settings["question"].cells for _, settings in asked[1:3]}
+    cells = {settings["algorithm"].cells for _, settings in asked[1:3]}
     assert len(cells) == 1
     assert [settings.get("epsilon") for _, settings in asked] == [
         None,

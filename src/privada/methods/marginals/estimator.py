@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from privada._arrays import AnyArray, FloatArray
 from privada.exceptions import InputError
+from privada.methods.frames import refuse_sparse
 from privada.methods.marginals.learner.fitted import MarginalFit, RegressionFit
 from privada.methods.marginals.method import Marginals
 from privada.methods.method import Public
@@ -46,6 +47,7 @@ class _HiddenTarget(MethodEstimator):
         ``person`` has the person of each row of ``X``, or names a column of that frame,
         beside a `Dataset` with ``max_rows``.
         """
+        refuse_sparse(X, name="X")
         for name in self.needed:
             if (self._bounds() if name == "bounds" else getattr(self, name)) is None:
                 raise InputError(f"Expected {name}, which is public; none is taken from private rows.")

@@ -22,10 +22,9 @@ ALGORITHMS = ("auto", "descent", "cells", "marginals")
 def read_algorithm(place: StudyPlace, key: str) -> Any:
     """What a study asks for: a name, and the settings of its kind."""
     from privada.methods.marginals.learner.asking import CellCounts, ErrorTables
-    from privada.parties.schema import Number
 
     section = place.section
-    if isinstance(place.schema.label, Number):
+    if place.schema.label_bounds is not None:
         return "auto"  # a regressor has no tables but its cells
     name = section.string("question", None)  # its key in 0.2
     with section.blaming(key):
@@ -154,29 +153,26 @@ class Marginals(Method):
         from privada.methods.marginals.learner.descent import learn_number
         from privada.methods.marginals.learner.public import missing_marks
         from privada.methods.marginals.learner.regression import default_regression, learn_regression
-        from privada.parties.schema import Number
 
         ((owner, schema),) = parties.items()
-        label, size = schema.label, schema.size if self.size is None else self.size
-        if label is None or size is None:
+        size = schema.size if self.size is None else self.size
+        if schema.label is None or size is None:
             raise InputError("Expected a schema with a label, and size, the announced number of rows.")
-        is_number = isinstance(label, Number)
+        bounds = schema.label_bounds  # of a number
         own = learn.Public(
             source=schema.box.clip(public.X),
-            classes=() if is_number else schema.classes.names,
-            classifier=self.regressor if is_number else self.classifier,
+            classes=schema.class_names,
+            classifier=self.classifier if bounds is None else self.regressor,
             seed=seed,
             missing=missing_marks(schema),
         )
-        if not isinstance(label, Number):
+        if bounds is None:
             inquiry: Inquiry[Any] = make_inquiry(self.algorithm, owner, own, guarantee=guarantee, size=size)
         elif self.cells is None and not isinstance(guarantee, PureDP):
-            inquiry = learn_number(owner, own, bounds=(label.low, label.high), guarantee=guarantee, size=size)
+            inquiry = learn_number(owner, own, bounds=bounds, guarantee=guarantee, size=size)
         else:
             plan = default_regression(own.source, guarantee=guarantee, size=size, seed=seed, cells=self.cells)
-            inquiry = learn_regression(
-                owner, plan.cells, own, bounds=(label.low, label.high), guarantees=plan.guarantees
-            )
+            inquiry = learn_regression(owner, plan.cells, own, bounds=bounds, guarantees=plan.guarantees)
         return replace(inquiry, forecast=forecast_error(own, guarantee=guarantee, size=size))
 
 
