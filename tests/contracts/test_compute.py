@@ -1,6 +1,7 @@
 """Exact values have the same bits for every source, batch size, number of threads, and on a cluster."""
 
 import dataclasses
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,9 @@ import pytest
 from privada.audit.transcript import coupled
 from privada.methods import methods
 from privada.parties.answering import answer_rows
+from privada.parties.compute import Merging
 from privada.parties.compute import batch as batch_module
+from privada.parties.compute.cluster import Task
 from privada.parties.compute.threads import Threads
 from privada.parties.rows import Rows
 from privada.parties.sources import files as dividing
@@ -90,3 +93,46 @@ def test_sources_and_threads_change_no_bit(case):
 def test_a_cluster_changes_no_bit(case, cluster):
     values, alone = case
     assert_same(alone, values("parquet", cluster))
+
+
+class Travelling(Threads):
+    """Threads that take only functions that a cluster would: they are found by their names."""
+
+    @staticmethod
+    def _send(make):
+        task = pickle.loads(pickle.dumps(Task.of(make)))
+        return task.without_question().function(task.question)
+
+    def fold(self, parts, schema, make, fold, numbers):
+        if isinstance(fold, Merging):
+            Task.of(fold.merge)
+        return super().fold(parts, schema, self._send(make), fold, numbers)
+
+    def prepare(self, parts, schema, make):
+        return super().prepare(parts, schema, self._send(make))
+
+    def fold_prepared(self, prepared, make, fold):
+        return super().fold_prepared(prepared, self._send(make), fold)
+
+    def map_prepared(self, prepared, make):
+        return super().map_prepared(prepared, self._send(make))
+
+
+@pytest.mark.parametrize("place", CASES)
+def test_no_function_stays_behind_when_a_cluster_answers(place):
+    """Else an answer on a cluster would fail after its charge, for good."""
+    name, index = place
+    case = methods()[name].example().single_cases[index]
+    here, there = (
+        Rows(
+            case.data["data"],
+            schema=case.schema,
+            y=case.data.get("y"),
+            person=case.data.get("person"),
+            noise=coupled(3),
+            compute=engine,
+        )
+        for engine in (Threads(1), Travelling(1))
+    )
+    (question,) = case.questions
+    assert_same(exact_values(question, here), exact_values(question, there))

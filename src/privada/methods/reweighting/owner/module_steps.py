@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 
 import numpy as np
 
@@ -72,7 +71,7 @@ def adapt(question: ModuleAdaptation, rows: Rows, draw: Draws) -> Iterator[Float
         for name in question.names():
             slope, public_losses = public.weighted(w, 1 / u)
             private = private.advanced(partial(_advance, question, w, name))
-            slope = slope + draw(name, private.total(attrgetter("sums"))) * (1 - penalties.alpha) / n
+            slope = slope + draw(name, private.total(_sums)) * (1 - penalties.alpha) / n
             losses = np.minimum(public_losses, question.largest_loss) + penalties.discrepancy
             u = _reweighted(question, u, low, losses)
             # the nearest point of the ball around the start
@@ -103,6 +102,11 @@ def _advance(question: ModuleAdaptation, w: FloatArray, name: str, private: _Pri
         losses[at] = np.nan_to_num(values, nan=question.largest_loss, posinf=question.largest_loss)
     losses, low = np.minimum(losses, question.largest_loss), _lowest(question)[-1:]
     return _Private(private.side, _reweighted(question, private.u, low, losses), sums)
+
+
+def _sums(private: _Private) -> IntArray:
+    """A function of a module, which a cluster finds by its name."""
+    return private.sums
 
 
 def _reweighted(question: ModuleAdaptation, u: FloatArray, low: FloatArray, losses: FloatArray) -> FloatArray:
