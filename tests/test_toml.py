@@ -76,3 +76,10 @@ def test_an_integer_beyond_floats_is_named_and_a_long_one_is_shown_in_part():
     with pytest.raises(StudyError, match="expected a string, got 999") as caught:
         top.string("name")
     assert len(str(caught.value)) < 250
+
+
+def test_a_key_that_is_only_looked_for_is_known():
+    top = Section.parse("stpes = 3", name="study.toml")
+    assert "steps" not in top
+    with pytest.raises(StudyError, match="stpes: nobody knows this key; known here: steps"):
+        top.done()

@@ -97,7 +97,12 @@ def one_of(options: Collection[str], **named: Any) -> str:
 def matrix(*, width: int | None = None, **named: Any) -> FloatArray:
     """Return a public array as a finite, two-dimensional float64 matrix."""
     ((name, value),) = named.items()
-    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except ValueError:
+        raise InputError(
+            f"Expected {name} to be a matrix of numbers; Schema.encode makes one of categories and dates."
+        ) from None
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(f"Expected {name} to be a non-empty matrix, got shape {array.shape}.")
     if width is not None and array.shape[1] != width:

@@ -154,6 +154,7 @@ class Section:
         return Section(data, name=self._name, text=self._text, path=path, nth=nth)
 
     def __contains__(self, key: str) -> bool:
+        self._expected.add(key)  # whoever looks for a key knows it
         return key in self._untaken
 
     def rest(self) -> dict[str, Any]:

@@ -53,6 +53,20 @@ def test_price_says_what_the_owner_would_refuse(cli, home, edit):
     cli("price", home / "study.toml", expect=3)
 
 
+def test_a_question_that_was_answered_is_free_and_not_too_cheap(cli, home):
+    cli("run", home / "study.toml")
+    (row,) = cli.json("price", home / "study.toml")["prices"]
+    assert row["share"] == 0.0
+    assert row["verdict"] == "was answered before; the same release is free"
+
+
+def test_numbered_draws_of_the_same_noise_are_a_range(cli, tmp_path):
+    write_example(tmp_path, name="marginals")
+    printed = cli("price", tmp_path / "study.toml").stdout
+    assert "gradient_0 to gradient_79" in " ".join(printed.split())
+    assert "gradient_1 " not in printed
+
+
 def test_a_learner_elsewhere_sees_the_guarantee_only(cli, home, edit):
     cli("owner", "schema", home / "clinic/owner.toml", "--out", home / "schema.toml")
     edit("study.toml", 'owner = "clinic/owner.toml"', 'schema = "schema.toml"')

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -210,12 +211,15 @@ class QuestionPrice:
     remaining: float | None = None
     allowance: AllowanceQuote | None = None
     refusal: str = ""
+    paid: bool = False
 
     @property
     def verdict(self) -> str:
         """What the owner would do."""
         if self.share is None and not self.refusal:
             return "only its owner can say"
+        if self.paid and not self.refusal:
+            return "was answered before; the same release is free"
         return self.refusal or "would be answered"
 
     def to_dict(self) -> dict[str, Any]:
@@ -291,10 +295,12 @@ def price_question(
     except (BudgetError, PolicyError) as error:
         return QuestionPrice(owner=name, question=question, refusal=str(error))
     refusal = "" if quote.affordable else str(quote.refusal())
-    try:
-        party.policy.admit(question, share=quote.share)
-    except PolicyError as error:
-        refusal = refusal or str(error)
+    paid = party.has_paid(question)
+    if not paid:  # its share is 0 otherwise, which the policy takes for a question that is too cheap
+        try:
+            party.policy.admit(question, share=quote.share)
+        except PolicyError as error:
+            refusal = refusal or str(error)
     return QuestionPrice(
         owner=name,
         question=question,
@@ -302,6 +308,7 @@ def price_question(
         remaining=quote.remaining_share,
         allowance=quote.allowance,
         refusal=refusal,
+        paid=paid,
     )
 
 
@@ -369,6 +376,22 @@ def _find_asker(name: str, file: OwnerFile, learner: str | None) -> Asker | None
         raise InputError(f"{name}: {error}") from None
 
 
+def _list_noise(widths: dict[str, float]) -> str:
+    """List half-widths; numbered names in a row that have the same one are a range.
+
+    >>> _list_noise({"counts": 3.0, "sums_0": 2.0, "sums_1": 2.0, "sums_2": 2.5})
+    'counts ±3, sums_0 to sums_1 ±2, sums_2 ±2.5'
+    """
+    parts = []
+    for (_, width), group in groupby(
+        ((name, f"±{half:.4g}") for name, half in widths.items()),
+        key=lambda pair: (pair[0].rstrip("0123456789"), pair[1]),
+    ):
+        names = [name for name, _ in group]
+        parts.append(f"{names[0]} {width}" if len(names) == 1 else f"{names[0]} to {names[-1]} {width}")
+    return ", ".join(parts)
+
+
 def _tabulate_prices(quotes: list[QuestionPrice]) -> Table:
     from privada.report.ledger import percent
     from privada.report.tables import Table
@@ -390,7 +413,7 @@ def _tabulate_prices(quotes: list[QuestionPrice]) -> Table:
             share(quote.remaining),
             share(None if quote.allowance is None else quote.allowance.share),
             share(None if quote.allowance is None else quote.allowance.remaining_share),
-            ", ".join(f"{name} ±{half:.4g}" for name, half in half_widths(quote.question).items()),
+            _list_noise(half_widths(quote.question)),
             quote.verdict,
         )
         for quote in quotes

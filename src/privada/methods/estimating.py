@@ -7,12 +7,13 @@ and the loss of everything that the same rows were used for.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -58,7 +59,7 @@ from privada.parties.one_process.holding import (
 from privada.parties.one_process.process_ledger import Statement
 from privada.parties.protocol import Inquiry
 from privada.parties.running import run
-from privada.parties.schema import Schema
+from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import ROW, Unit
 from privada.privacy.release import Question, Release
@@ -90,6 +91,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     schema: Schema | None = None
     bounds: Any = None
+    classes: Any = None
+    label_bounds: Any = None
     dataset: Dataset | None
     insecure_seed: int | None
     n_features_in_: int
@@ -119,6 +122,17 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """For scikit-learn's diagram, which reads docstrings."""
         read_docstring(inspect.getdoc(type(self)) or "")
         return super()._get_params_html(*args, **options)
+
+    def _get_fitted_attr_html(self, *args: Any, **options: Any) -> Any:
+        """For scikit-learn's diagram, which leaves ``spent_`` out where it cannot be stated."""
+        shown = self
+        with suppress(AttributeError):  # nothing is fitted yet
+            try:
+                _ = self.spent_
+            except InputError:
+                shown = copy.copy(self)
+                del shown._statement
+        return super(PrivateEstimator, shown)._get_fitted_attr_html(*args, **options)
 
     def _read_frames(self, **tables: Any) -> list[Any]:
         """Public and private rows of a fit as arrays of the same columns, in the order of the arguments.
@@ -209,6 +223,19 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if self.bounds is None and self.schema is not None:
             return np.asarray(self.schema.box.low), np.asarray(self.schema.box.high)
         return self.bounds
+
+    def _class_names(self) -> Any:
+        """The public list of the labels: given, or the schema's."""
+        label = None if self.schema is None else self.schema.label
+        if self.classes is None and isinstance(label, Category):
+            return label.values
+        return self.classes
+
+    def _label_limits(self) -> Any:
+        """The public limits of the label: given, or the schema's."""
+        if self.label_bounds is None and self.schema is not None:
+            return self.schema.label_bounds
+        return self.label_bounds
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted model to one safe file, which `privada.load` reads; what was spent stays here."""

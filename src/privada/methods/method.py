@@ -245,7 +245,7 @@ class Method:
         settings, old_names = {}, {new: old for old, new in cls.renamed.items()}
         for declared in fields(cls):
             key, read = declared.name, declared.metadata.get("read")
-            if key not in section and old_names.get(key, "") in section:
+            if key not in section and key in old_names and old_names[key] in section:
                 key = old_names[key]
                 warn_of_parameter(key, declared.name)
             if key in section or read is not None:

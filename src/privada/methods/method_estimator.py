@@ -60,7 +60,8 @@ SHARED = {
         "Schema",
         None,
         "Public description of a frame's columns, for text, categories, dates and missing values; its limits "
-        "are the default of ``bounds``.",
+        "are the default of ``bounds``, and its label's values or limits that of ``classes`` or "
+        "``label_bounds``.",
     ),
 }
 
@@ -350,7 +351,10 @@ def _make_init(
             if old in options and old not in parameters and new in parameters:
                 warn_of_parameter(old, new)
                 options[new] = options.pop(old)
-        bound = signature.bind(self, *args, **self._accept_old(options))
+        try:
+            bound = signature.bind(self, *args, **self._accept_old(options))
+        except TypeError as error:  # without the name of a function, of which Python's own message has one
+            raise TypeError(f"{type(self).__name__}: {error}") from None
         bound.apply_defaults()
         for name in ordered:
             setattr(self, name, bound.arguments[name])

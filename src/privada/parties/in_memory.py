@@ -48,7 +48,7 @@ def owner_in_memory(
     rows : array, frame or Arrow table
         The private rows.
     questions : sequence of Question
-        All that will be asked, or questions that cost as much (`PlannedLearner.asks`). None means that only
+        All that will be asked, or questions that cost as much (`Inquiry.asks`). None means that only
         Gaussian noise is expected beside an (epsilon, delta) budget.
     schema : Schema
         Public description of the rows.

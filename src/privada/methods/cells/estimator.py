@@ -149,9 +149,10 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         return self._fit(X, y, person=person, owner=owner)
 
     def _label(self, public: Public) -> Category:  # noqa: ARG002 - there are no public rows
-        if self.classes is None:
+        classes = self._class_names()
+        if classes is None:
             raise InputError("Expected classes, the public list of labels; none are taken from y.")
-        return Category(name="label", values=tuple(self.classes))
+        return Category(name="label", values=tuple(classes))
 
     def _keep(self, model: CellEstimates, schema: Schema) -> None:
         super()._keep(model, schema)

@@ -83,11 +83,14 @@ class PrivateEvaluator(MethodEstimator):
         return self.size
 
     def _label(self, public: Public) -> Category | Number:  # noqa: ARG002 - there are no public rows
-        if (self.classes is None) == (self.label_bounds is None):
+        classes, bounds = self.classes, self.label_bounds
+        if classes is None and bounds is None:
+            classes, bounds = self._class_names(), self._label_limits()
+        if (classes is None) == (bounds is None):
             raise InputError("Expected classes of a classifier, or label_bounds of a regressor; one of both.")
-        if self.classes is not None:
-            return Category(name="label", values=tuple(self.classes))
-        low, high = self.label_bounds
+        if classes is not None:
+            return Category(name="label", values=tuple(classes))
+        low, high = bounds
         return Number(name="label", low=low, high=high)
 
     def _keep(self, model: Result, schema: Schema) -> None:  # noqa: ARG002 - the result has the classes

@@ -48,8 +48,13 @@ class _HiddenTarget(MethodEstimator):
         beside a `Dataset` with ``max_rows``.
         """
         refuse_sparse(X, name="X")
+        from_schema = {
+            "bounds": self._bounds(),
+            "classes": self._class_names(),
+            "label_bounds": self._label_limits(),
+        }
         for name in self.needed:
-            if (self._bounds() if name == "bounds" else getattr(self, name)) is None:
+            if from_schema.get(name, getattr(self, name)) is None:
                 raise InputError(f"Expected {name}, which is public; none is taken from private rows.")
         if sample_domain is not None and source is not None:
             raise InputError("Expected the source in X with sample_domain, or as source; not both.")
@@ -144,9 +149,10 @@ class MarginalClassifier(ClassifierMixin, _HiddenTarget):  # type: ignore[misc]
     fit_: MarginalFit
 
     def _label(self, public: Public) -> Category:  # noqa: ARG002 - the source has no labels
-        if isinstance(self.classes, str) or not isinstance(self.classes, Iterable):
-            raise InputError(f"Expected classes to be a list of labels, got {self.classes!r}.")
-        return Category(name="label", values=tuple(self.classes))
+        classes = self._class_names()
+        if isinstance(classes, str) or not isinstance(classes, Iterable):
+            raise InputError(f"Expected classes to be a list of labels, got {classes!r}.")
+        return Category(name="label", values=tuple(classes))
 
     def _keep(self, model: Any, schema: Schema) -> None:
         super()._keep(model, schema)
@@ -217,9 +223,10 @@ class MarginalRegressor(RegressorMixin, _HiddenTarget):  # type: ignore[misc]
     fit_: RegressionFit
 
     def _label(self, public: Public) -> Number:  # noqa: ARG002 - the source has no labels
-        if np.shape(self.label_bounds) != (2,):
-            raise InputError(f"Expected label_bounds to be (low, high), got {self.label_bounds!r}.")
-        low, high = self.label_bounds
+        bounds = self._label_limits()
+        if np.shape(bounds) != (2,):
+            raise InputError(f"Expected label_bounds to be (low, high), got {bounds!r}.")
+        low, high = bounds
         return Number(name="label", low=float(low), high=float(high))
 
     def _name_groups(self) -> tuple[AnyArray, list[Any]]:
@@ -234,7 +241,7 @@ class MarginalRegressor(RegressorMixin, _HiddenTarget):  # type: ignore[misc]
     def predict(self, X: Any) -> FloatArray:
         """Number for each row."""
         rows = self._clipped(X)
-        return np.clip(self.fit_.predict(rows), *self.label_bounds)
+        return np.clip(self.fit_.predict(rows), *self._label_limits())
 
 
 __all__ = ["MarginalClassifier", "MarginalRegressor"]

@@ -110,7 +110,7 @@ class ReweightedNumbers(RegressorMixin, Reweighted):  # type: ignore[misc]
     }
 
     def _label(self, public: Public) -> Number:
-        bounds = self.label_bounds
+        bounds = self._label_limits()
         if bounds is None:
             bounds = _widen(public.y.min(), public.y.max())
         if np.shape(bounds) != (2,):
@@ -146,8 +146,8 @@ class ReweightedClasses(ClassifierMixin, Reweighted):  # type: ignore[misc]
     }
 
     def _label(self, public: Public) -> Category:
-        names = np.unique(public.y).tolist() if self.classes is None else self.classes
-        return Category(name="label", values=tuple(names))
+        names = self._class_names()
+        return Category(name="label", values=tuple(np.unique(public.y).tolist() if names is None else names))
 
     def _encode_public(self, public: Public, schema: Schema) -> Public:
         return Public(public.X, schema.classes.encode(public.y))
@@ -201,7 +201,7 @@ class ReweightedRegressor(ReweightedNumbers):
     docs: ClassVar[dict[str, str]] = ReweightedNumbers.docs
 
     def _label(self, public: Public) -> Number:
-        if self.label_bounds is None and self.algorithm == "pcnvxadap":
+        if self._label_limits() is None and self.algorithm == "pcnvxadap":
             return Number(name="label", low=-1.0, high=1.0)  # to which it clips
         return super()._label(public)
 

@@ -172,7 +172,8 @@ class PrivateSummarizer(MethodEstimator):
             salt = next((holding.salt for holding in holdings.values() if holding.salt), "")
             self.summary_ = Curator(self.curator).drive(inquiry.again(salt), nodes)
         codes = self.summary_.y
-        self.y_ = codes if codes is None or self.classes is None else np.asarray(self.classes)[codes]
+        classes = self._class_names()
+        self.y_ = codes if codes is None or classes is None else np.asarray(classes)[codes]
         self.X_, self.owner_ = self.summary_.X, self.summary_.owner
         self.allocation_, self.contributions_ = self.summary_.allocation, self.summary_.contributions()
         self.releases_, self.against_ = self.allocation_.releases, self.allocation_.against
@@ -213,9 +214,10 @@ class PrivateSummarizer(MethodEstimator):
             raise InputError("Expected the persons of every party beside max_rows, and of none without it.")
         label = None
         if labels is not None:
-            if self.classes is None:
+            classes = self._class_names()
+            if classes is None:
                 raise InputError("Expected classes, the public labels, beside owners that have labels.")
-            label = Category(name="label", values=tuple(self.classes))
+            label = Category(name="label", values=tuple(classes))
         size = len(rows) if person is None else count_persons(person)  # each person has one row or more
         return Schema.of_numbers(
             bounds=self._bounds(), width=np.shape(rows)[1], size=max(1, size), label=label

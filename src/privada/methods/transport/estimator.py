@@ -100,9 +100,10 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, MethodEstimator):  
         return [f"source {place}" for place in range(1, parties + 1)]
 
     def _label(self, public: Public) -> Category:  # noqa: ARG002 - the target's labels are not all known
-        if self.classes is None:
-            raise InputError("Expected classes and bounds, both public; none are taken from the rows.")
-        return Category(name="label", values=tuple(self.classes))
+        classes = self._class_names()
+        if classes is None:
+            raise InputError("Expected classes, the public list of labels; none are taken from y.")
+        return Category(name="label", values=tuple(classes))
 
     def _encode_public(self, public: Public, schema: Schema) -> Public:
         return Public(public.X, _encode_known(public.y, schema.classes.names))
