@@ -89,3 +89,10 @@ def test_help_loses_nothing_to_markup(cli, name):
     text = " ".join(cli(*name.split()[1:], "--help").stdout.replace("│", " ").split())
     for sentence in " ".join((COMMANDS[name].help or "").split()).split(". "):
         assert sentence[:60] in text
+
+
+def test_help_is_wrapped_at_the_width_of_the_terminal(cli):
+    lines = [line.strip() for line in cli("evaluate", "--help").stdout.splitlines()]
+    start = next(place for place, line in enumerate(lines) if line.startswith("The study says"))
+    paragraph = lines[start : lines.index("", start)]
+    assert min(map(len, paragraph[:-1])) > 60

@@ -6,6 +6,7 @@ quick. An error is one line on stderr and an exit code (`privada.cli.show.Exit`)
 
 from __future__ import annotations
 
+import inspect
 from typing import Annotated, Any
 
 import typer
@@ -98,6 +99,19 @@ for _name, _group in (
     ("broker", broker.app),
 ):
     app.add_typer(_group, name=_name)
+
+
+def _join_lines(group: typer.Typer) -> None:
+    """Let the help of all commands be wrapped at the terminal's width, not where docstrings' lines end."""
+    for command in group.registered_commands:
+        paragraphs = inspect.cleandoc(getattr(command.callback, "__doc__", None) or "").split("\n\n")
+        command.help = "\n\n".join(" ".join(paragraph.splitlines()) for paragraph in paragraphs)
+    for below in group.registered_groups:
+        if below.typer_instance is not None:
+            _join_lines(below.typer_instance)
+
+
+_join_lines(app)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -73,7 +74,8 @@ def describe_command(name: str, command: Any) -> str:
             required = " Required." if param.required else ""
             options.append(f"| {names} | {param.help or ''}{default}{required} |")
     table = "\n".join(("| | |", "| --- | --- |", *arguments, *options))
-    text = inspect.cleandoc(command.help or "")
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    text = "\n\n".join(textwrap.fill(paragraph, 110) for paragraph in paragraphs)
     words = " ".join([*usage, "[OPTIONS]"])
     return f"## {name}\n\n{text}\n\n```\n{words}\n```\n\n{table}\n\n```bash\n{example(command)}\n```\n"
 

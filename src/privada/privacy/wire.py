@@ -191,7 +191,7 @@ def _read_header(
     try:
         (length,) = struct.unpack("<Q", stream.read(8))
         if length > min(LARGEST_HEADER, size - 8):
-            raise WireError("The file is truncated, or its header is too long.")
+            raise WireError("The file is truncated, or not a privada file: its header is too long.")
         specs = _parse_json(stream.read(length))
         text = specs.pop("__metadata__")["privada"]
         if any(spec.get("dtype") not in DTYPES for spec in specs.values()):

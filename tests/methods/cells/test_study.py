@@ -60,7 +60,7 @@ def test_a_radius_asks_for_sums_and_a_seed_has_nothing_to_draw(home):
         ("bins = { aged = [60] }", r"method\.bins\.aged: nobody knows this key"),
         ('centers = "centers.csv"\nradius = -1.0', "radius"),
         ('centers = "centers.csv"\nradios = 1.0', r"line 3, method\.radios: nobody knows this key"),
-        ('centers = "centers.csv"\nbins = { age = [60] }', "Expected centers or bins"),
+        ('centers = "centers.csv"\nbins = { age = [60] }', "Expected either centers or bins"),
         ("bins = { age = ['old'] }", r"line 2, method\.bins\.age: .*a list of numbers"),
         ("by_label = true", "expected centers or bins"),
     ],

@@ -118,7 +118,7 @@ def test_equal_target_rows_are_named():
 @pytest.mark.parametrize(
     ("change", "call", "error", "message"),
     [
-        ({"classes": None}, {}, InputError, "classes and bounds"),
+        ({"classes": None}, {}, InputError, "Expected classes, the public list"),
         ({"bounds": None}, {}, InputError, "bounds="),
         ({"epsilon": None}, {}, InputError, "epsilon"),
         ({"delta": None}, {}, InputError, "delta"),

@@ -140,7 +140,7 @@ def make_tables(centers: Any, bins: Any, features: Sequence[str]) -> tuple[Parti
     from privada.methods.cells.questions.partition import NearestCells
 
     if (centers is None) == (bins is None):
-        raise InputError("Expected centers or bins: one of them says what the cells are.")
+        raise InputError("Expected either centers or bins (not both), which say what the cells are.")
     if bins is None:
         return (NearestCells(centers=_check.matrix(centers=centers)),)
     tables = [make_bins(feature, edges, features) for feature, edges in bins.items()]
