@@ -495,7 +495,9 @@ def test_rows_that_are_held_out_by_their_place_are_caught(monkeypatch, choice):
 @pytest.mark.statistical
 def test_runs_that_cost_more_than_is_charged_are_caught(monkeypatch):
     uncharged = searching._clone_uncharged
-    monkeypatch.setattr(searching, "_clone_uncharged", lambda model: uncharged(model).set_params(epsilon=30.0))
+    monkeypatch.setattr(
+        searching, "_clone_uncharged", lambda model: uncharged(model).set_params(epsilon=30.0)
+    )
     search = make("random stopping", epsilon=0.1, selection_epsilon=0.1, runs=1)
     search.set_params(held_out=0.01)  # else the secret division hides the odd row well enough
     found = audit_search(search, (X, Y), (X[1:], Y[1:]), trials=100)
