@@ -384,3 +384,9 @@ def test_every_example_runs_and_draws_its_picture(example, tmp_path):
     (picture,) = tmp_path.glob("*.png")
     assert picture.stem == example.stem
     assert picture.stat().st_size > 10_000
+
+
+def test_the_demo_over_a_network_finds_the_methods():
+    code = "import runpy; print(*runpy.run_path('examples/network/demo.py')['all_methods']())"
+    done = subprocess.run([sys.executable, "-c", code], cwd=HOME, capture_output=True, text=True, check=True)
+    assert {"cells", "transport"} <= set(done.stdout.split())

@@ -61,8 +61,7 @@ def make_empty(folder: Path) -> None:
 
 def all_methods() -> list[str]:
     """The methods that have an example study."""
-    code = "from privada.methods.registry import methods as found;"
-    code += "print(*(name for name, method in found().items() if method.template_path))"
+    code = "from privada.studies.example import example_methods; print(*example_methods())"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return names.stdout.split()
 
