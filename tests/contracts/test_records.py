@@ -28,7 +28,6 @@ SUMS = {  # the first draw is a sum over records, or several are
     "reweighting.nonconvex",
     "reweighting.mixture",
     "reweighting.correction",
-    "reweighting.selection",
     "reweighting.module",
     "transport.statistics",
 }
@@ -93,7 +92,7 @@ def test_sums_over_all_rows_are_sums_over_their_parts(name, index):
         assert np.array_equal(whole[key], sum(part[key] for part in parts)), key
 
 
-@pytest.mark.parametrize("kind", ["reweighting.selection", "reweighting.finite-discrepancy"])
+@pytest.mark.parametrize("kind", ["reweighting.finite-discrepancy"])
 def test_losses_of_many_rows_are_summed_exactly(kind):
     """One record more in front moved a float sum of a million losses by more than was allowed for."""
     example = methods()["reweighting"].example()
