@@ -59,7 +59,7 @@ from privada.parties.one_process.holding import (
 from privada.parties.one_process.process_ledger import Statement
 from privada.parties.protocol import Inquiry
 from privada.parties.running import run
-from privada.parties.schema import Category, Schema
+from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import ROW, Unit
 from privada.privacy.release import Question, Release
@@ -226,9 +226,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _class_names(self) -> Any:
         """The public list of the labels: given, or the schema's."""
-        label = None if self.schema is None else self.schema.label
-        if self.classes is None and isinstance(label, Category):
-            return label.values
+        if self.classes is None and self.schema is not None and self.schema.class_names:
+            return self.schema.class_names
         return self.classes
 
     def _label_limits(self) -> Any:
