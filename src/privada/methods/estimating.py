@@ -78,9 +78,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     spent_ : Guarantee or None
         Of everything that the rows of this fit were used for up to now: in this process, and on the ledger or
         by the owner that was given. Later fits on the same rows are in it, too; answers that an earlier
-        process paid for are, where its ledger is given. None for rows that were declared public. Reading it raises an `InputError` where fits of this process had different rows that
-        were divided in an unknown way: divide by `privada.model_selection.PrivateKFold`, or name each table
-        by ``dataset=Dataset(table=...)``.
+        process paid for are, where its ledger is given. None for rows that were declared public. Reading it
+        raises an `InputError` where fits of this process had different rows that were divided in an unknown
+        way: divide by `privada.model_selection.PrivateKFold`, or name each table by
+        ``dataset=Dataset(table=...)``.
 
     Privacy
     -------
