@@ -38,17 +38,17 @@ def in_order(rows: Any, names: tuple[str, ...] | None, *, name: str) -> npt.NDAr
         Names are missing, too many, or not unique: the message says which.
     """
     refuse_sparse(rows, name=name)
-    given = names_of(rows)
-    if names is None or given is None:
+    columns = names_of(rows)
+    if names is None or columns is None:
         return np.asarray(rows)
     missing, extra = (
-        [name for name in names if name not in given],
-        [name for name in given if name not in names],
+        [name for name in names if name not in columns],
+        [name for name in columns if name not in names],
     )
-    if missing or extra or len(set(given)) != len(given):
+    if missing or extra or len(set(columns)) != len(columns):
         raise InputError(f"Expected {name} to have the columns of fit; {_difference(missing, extra)}.")
     array = np.asarray(rows)
-    return array if given == names else array[:, [given.index(column) for column in names]]
+    return array if columns == names else array[:, [columns.index(column) for column in names]]
 
 
 def take_column(rows: Any, column: str) -> npt.NDArray[Any]:
